@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rsetl/rsetl/pipeline"
+)
+
+func (a *app) cmdCheck() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "check FILE|DIR...",
+		Short:   "Validate pipeline files; connects to nothing",
+		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing. Exit code 1 where there is a mistake.",
+		Example: "  rsetl check conf.d\n  rsetl check examples/web-errors.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := pipelineFiles(args)
+			if err != nil {
+				return err
+			}
+			plans, err := a.load(files, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
+			if err != nil {
+				return err
+			}
+			for _, p := range plans {
+				fmt.Fprintf(a.out, "%s: ok\n", p.File.Path)
+			}
+			return nil
+		},
+	}
+	return c
+}
+
+func (a *app) cmdExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:     "explain FILE",
+		Short:   "Show the compiled plan: steps, fields, regex engines, guarantees",
+		Long:    "Shows what a pipeline file compiles to: the steps in the order they run, the fields each reads and\nwrites, the engine of each regex and why, and what each sink guarantees.",
+		Example: "  rsetl explain examples/web-errors.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plans, err := a.load(args, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
+			if err != nil {
+				return err
+			}
+			plans[0].Explain(a.out)
+			return nil
+		},
+	}
+}
+
+func (a *app) cmdTest() *cobra.Command {
+	return &cobra.Command{
+		Use:   "test FILE|DIR...",
+		Short: "Run the inline tests of pipeline files",
+		Long: "Runs the tests that stand in pipeline files under `tests:`, with the clock that each sets. Nothing is\n" +
+			"read from sources or written to sinks. Exit code 1 and the differences where a test fails.",
+		Example: "  rsetl test examples\n  rsetl test conf.d/web-errors.yaml",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := pipelineFiles(args)
+			if err != nil {
+				return err
+			}
+			lo := pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}
+			if _, err := a.load(files, lo, pipeline.CompileOptions{Once: true}); err != nil {
+				return err
+			}
+			passed, failed := 0, 0
+			for _, path := range files {
+				results, err := pipeline.RunTests(func() (*pipeline.File, error) { return pipeline.LoadFile(path, lo) })
+				if err != nil {
+					return err
+				}
+				for i := range results {
+					t := &results[i]
+					if t.Passed() {
+						passed++
+						continue
+					}
+					failed++
+					fmt.Fprintf(a.out, "%s:%d: FAIL %s\n", t.File, t.Line, t.Name)
+					for _, d := range t.Diff {
+						fmt.Fprintf(a.out, "    %s\n", d)
+					}
+				}
+			}
+			fmt.Fprintf(a.out, "%d passed, %d failed\n", passed, failed)
+			if failed > 0 {
+				a.code = exitInput
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,16 @@
+package main
+
+// Every kind of component is registered by its package; this list is all there is to adding one.
+import (
+	_ "github.com/rsetl/rsetl/sinks/file"
+	_ "github.com/rsetl/rsetl/sinks/null"
+	_ "github.com/rsetl/rsetl/sinks/sql/sqlite"
+	_ "github.com/rsetl/rsetl/sinks/stdout"
+	_ "github.com/rsetl/rsetl/sources/file"
+	_ "github.com/rsetl/rsetl/transforms/add"
+	_ "github.com/rsetl/rsetl/transforms/filter"
+	_ "github.com/rsetl/rsetl/transforms/keep"
+	_ "github.com/rsetl/rsetl/transforms/remove"
+	_ "github.com/rsetl/rsetl/transforms/rename"
+	_ "github.com/rsetl/rsetl/transforms/set"
+)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/pipeline"
+)
+
+// logger writes to stderr: text on a terminal, else JSON.
+func (a *app) logger() *slog.Logger {
+	if a.tty() {
+		return slog.New(slog.NewTextHandler(a.err, nil))
+	}
+	return slog.New(slog.NewJSONHandler(a.err, nil))
+}
+
+// tty tells whether stderr is a terminal.
+func (a *app) tty() bool {
+	f, ok := a.err.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// pipelineFiles lists the files that arguments name: folders are searched for *.yaml and *.yml.
+func pipelineFiles(args []string) ([]string, error) {
+	var out []string
+	for _, arg := range args {
+		st, err := os.Stat(arg)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			out = append(out, arg)
+			continue
+		}
+		n := len(out)
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			name := d.Name()
+			if strings.HasPrefix(name, ".") && path != arg {
+				if d.IsDir() {
+					return filepath.SkipDir
+				}
+				return nil
+			}
+			if ext := filepath.Ext(name); !d.IsDir() && (ext == ".yaml" || ext == ".yml") {
+				out = append(out, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(out) == n {
+			return nil, fmt.Errorf("%s: the folder holds no .yaml file", arg)
+		}
+	}
+	return out, nil
+}
+
+// load reads and compiles files and prints every mistake of each. The error then says how many.
+func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileOptions) ([]*pipeline.Plan, error) {
+	var plans []*pipeline.Plan
+	mistakes := 0
+	names := map[string]string{}
+	paths := map[string]string{}
+	for _, path := range files {
+		f, err := pipeline.LoadFile(path, lo)
+		if f == nil {
+			fmt.Fprintln(a.err, err)
+			mistakes++
+			continue
+		}
+		var p *pipeline.Plan
+		if err == nil {
+			p, _ = pipeline.Compile(f, co)
+		}
+		for _, e := range f.Errs.List() {
+			fmt.Fprintln(a.err, e)
+			if !e.Warning {
+				mistakes++
+			}
+		}
+		if p == nil {
+			continue
+		}
+		if other, ok := names[p.Name]; ok {
+			fmt.Fprintf(a.err, "%s: name: the pipeline %s is also in %s; give one of them another `name:`\n", path, p.Name, other)
+			mistakes++
+		}
+		names[p.Name] = path
+		for _, out := range p.OutputPaths() {
+			if other, ok := paths[out]; ok {
+				fmt.Fprintf(a.err, "%s: sinks: %s writes %s too; two sinks on one file would mix their rows\n", path, other, out)
+				mistakes++
+			}
+			paths[out] = path
+		}
+		plans = append(plans, p)
+	}
+	switch {
+	case mistakes == 1:
+		return nil, errors.New("1 mistake")
+	case mistakes > 1:
+		return nil, fmt.Errorf("%d mistakes", mistakes)
+	}
+	return plans, nil
+}
+
+var _ = config.Nearest

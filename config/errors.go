@@ -1,0 +1,184 @@
+// Package config fills structs from YAML nodes and reports every error of a file
+// at once, each with its place, what is wrong and what would be right. The same
+// structs give the JSON Schema and the reference.
+package config
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Error is one mistake in a file.
+type Error struct {
+	File      string
+	Line, Col int    // from 1; 0 where there is no place
+	Path      string // the key's path: steps[2].grok
+	Msg       string
+	Warning   bool
+}
+
+func (e *Error) Error() string {
+	var s strings.Builder
+	s.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&s, ":%d:%d", e.Line, e.Col)
+	}
+	s.WriteString(": ")
+	if e.Path != "" {
+		s.WriteString(e.Path + ": ")
+	}
+	if e.Warning {
+		s.WriteString("warning: ")
+	}
+	s.WriteString(e.Msg)
+	return s.String()
+}
+
+// Errors collects the mistakes of one file.
+type Errors struct {
+	File  string
+	Lines []string // the file's text, to place errors inside block scalars
+	list  []*Error
+}
+
+// Addf adds a mistake at n.
+func (e *Errors) Addf(n *yaml.Node, path, format string, args ...any) {
+	e.add(n, path, fmt.Sprintf(format, args...), false)
+}
+
+// Warnf adds something that is no mistake but worth a look.
+func (e *Errors) Warnf(n *yaml.Node, path, format string, args ...any) {
+	e.add(n, path, fmt.Sprintf(format, args...), true)
+}
+
+func (e *Errors) add(n *yaml.Node, path, msg string, warn bool) {
+	x := &Error{File: e.File, Path: path, Msg: msg, Warning: warn}
+	if n != nil {
+		x.Line, x.Col = n.Line, n.Column
+	}
+	e.list = append(e.list, x)
+}
+
+// AddAt adds a mistake at byte off of the scalar n's value.
+func (e *Errors) AddAt(n *yaml.Node, off int, path, msg string) {
+	x := &Error{File: e.File, Path: path, Msg: msg}
+	if n != nil {
+		x.Line, x.Col = e.place(n, off)
+	}
+	e.list = append(e.list, x)
+}
+
+// place finds line and column (in characters) of byte off of a scalar's value. Inside folded
+// and multi-line flow scalars, and after escapes, it is the nearest place before it.
+func (e *Errors) place(n *yaml.Node, off int) (line, col int) {
+	if off < 0 || off > len(n.Value) || n.Kind != yaml.ScalarNode {
+		return n.Line, n.Column
+	}
+	before := n.Value[:off]
+	switch n.Style &^ yaml.TaggedStyle {
+	case yaml.LiteralStyle:
+		nl := strings.Count(before, "\n")
+		line = n.Line + 1 + nl
+		indent := 0
+		for i := n.Line; i < len(e.Lines); i++ { // the first line of the block that isn't blank sets the indent
+			if t := strings.TrimLeft(e.Lines[i], " "); strings.TrimSpace(t) != "" {
+				indent = len(e.Lines[i]) - len(t)
+				break
+			}
+		}
+		return line, indent + 1 + len([]rune(before[strings.LastIndexByte(before, '\n')+1:]))
+	case yaml.FoldedStyle:
+		return n.Line + 1, 1
+	case yaml.SingleQuotedStyle:
+		if e.within(n) {
+			return n.Line, n.Column + 1 + len([]rune(strings.ReplaceAll(before, "'", "''")))
+		}
+	case yaml.DoubleQuotedStyle:
+		if e.within(n) {
+			return n.Line, n.Column + 1 + len([]rune(before)) + strings.Count(before, `"`) + strings.Count(before, `\`)
+		}
+	default:
+		if e.within(n) {
+			return n.Line, n.Column + len([]rune(before))
+		}
+	}
+	return n.Line, n.Column
+}
+
+// within tells whether the scalar is on one line.
+func (e *Errors) within(n *yaml.Node) bool {
+	if n.Line-1 >= len(e.Lines) {
+		return true
+	}
+	r := []rune(e.Lines[n.Line-1])
+	if n.Column-1 > len(r) {
+		return false
+	}
+	rest := string(r[n.Column-1:])
+	end := n.Value
+	if i := strings.LastIndexAny(end, " \t'\"\\"); i >= 0 {
+		end = end[i+1:]
+	}
+	return strings.Contains(rest, end)
+}
+
+// Add takes over another's errors.
+func (e *Errors) Add(other *Errors) { e.list = append(e.list, other.list...) }
+
+// Failed tells whether there is an error that is not a warning.
+func (e *Errors) Failed() bool {
+	for _, x := range e.list {
+		if !x.Warning {
+			return true
+		}
+	}
+	return false
+}
+
+// Count is the number of errors and warnings.
+func (e *Errors) Count() int { return len(e.list) }
+
+// List gives all errors in the order of the file, each once.
+func (e *Errors) List() []*Error {
+	l := append([]*Error(nil), e.list...)
+	sort.SliceStable(l, func(i, j int) bool {
+		a, b := l[i], l[j]
+		if a.File != b.File {
+			return a.File < b.File
+		}
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Col < b.Col
+	})
+	out := l[:0]
+	for i, x := range l {
+		if i == 0 || *x != *l[i-1] {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Err is nil where nothing failed, else an error that lists everything, a line each.
+func (e *Errors) Err() error {
+	if !e.Failed() {
+		return nil
+	}
+	return listError(e.List())
+}
+
+type listError []*Error
+
+func (l listError) Error() string {
+	var s []string
+	for _, x := range l {
+		if !x.Warning {
+			s = append(s, x.Error())
+		}
+	}
+	return strings.Join(s, "\n")
+}

@@ -1,0 +1,164 @@
+package pipeline
+
+import (
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+
+	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
+)
+
+// Explain writes the compiled plan: steps in the order they run, their fields, the engine of each
+// regex and why, and each sink's guarantee.
+func (p *Plan) Explain(w io.Writer) {
+	fmt.Fprintf(w, "pipeline %s (%s)\n", p.Name, p.File.Path)
+	fmt.Fprintf(w, "workers %d, memory %s, checkpoint every %s, drain %s, zone %s\n", p.Options.Workers, p.Options.Memory,
+		p.Options.Checkpoint.Interval, p.Options.Drain, p.Options.Zone)
+	fmt.Fprintf(w, "\nsource %s\n", p.File.Source.Kind)
+	explainMore(w, p.File.Source.Config)
+	fmt.Fprintf(w, "  gives: %s\n", strings.Join(p.fields[0].order, ", "))
+	p.explainSinks(w, 0)
+	for i, n := range p.Nodes {
+		fmt.Fprintf(w, "\nstep %d: %s\n", i+1, n.title())
+		if c := n.step.Common.When; c != nil && c.Expr != nil {
+			fmt.Fprintf(w, "  when: %s\n", c.Source())
+		}
+		d := n.decl
+		if len(d.ReadFields) > 0 {
+			fmt.Fprintf(w, "  reads: %s\n", strings.Join(unique(d.ReadFields), ", "))
+		}
+		p.explainWrites(w, d)
+		if n.step.Spec.CanFail {
+			fmt.Fprintf(w, "  on error: %s\n", n.OnError)
+		}
+		explainMore(w, n.step.Config)
+		p.explainSinks(w, i+1)
+	}
+}
+
+func (n *Node) title() string {
+	if n.Name == n.Kind {
+		return n.Kind
+	}
+	return n.Kind + " (" + n.Name + ")"
+}
+
+func (p *Plan) explainWrites(w io.Writer, d *steps.Decl) {
+	var live, dead []string
+	for _, f := range d.WriteFields {
+		if p.Table.Find(f.Name) >= 0 {
+			name := f.Name
+			if t := f.Type.String(); t != "" && t != "ANY" {
+				name += " " + strings.TrimSuffix(t, " NOT NULL")
+			}
+			live = append(live, name)
+		} else {
+			dead = append(dead, f.Name)
+		}
+	}
+	if len(live) > 0 {
+		fmt.Fprintf(w, "  writes: %s\n", strings.Join(unique(live), ", "))
+	}
+	if d.WriteAny || len(d.WriteUnder) > 0 {
+		fmt.Fprintf(w, "  writes: %s\n", strings.TrimSpace("fields known at run time only "+under(d.WriteUnder)))
+	}
+	if len(dead) > 0 {
+		fmt.Fprintf(w, "  not extracted, since nothing reads them: %s\n", strings.Join(unique(dead), ", "))
+	}
+	if len(d.Removes) > 0 {
+		fmt.Fprintf(w, "  removes: %s\n", strings.Join(d.Removes, ", "))
+	}
+	if d.KeepOnly != nil {
+		fmt.Fprintf(w, "  keeps only: %s\n", strings.Join(d.KeepOnly, ", "))
+	}
+	for _, r := range d.Renames {
+		fmt.Fprintf(w, "  renames: %s to %s\n", r[0], r[1])
+	}
+}
+
+func under(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return "below " + strings.Join(paths, ", ")
+}
+
+func explainMore(w io.Writer, c any) {
+	if e, ok := c.(steps.Explainer); ok {
+		for _, line := range e.Explain() {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+	}
+}
+
+func (p *Plan) explainSinks(w io.Writer, at int) {
+	for _, s := range p.Sinks {
+		if s.At != at {
+			continue
+		}
+		title := s.Kind
+		if s.Name != s.Kind {
+			title += " (" + s.Name + ")"
+		}
+		fmt.Fprintf(w, "\nsink %s\n", title)
+		if c := s.conf.Common.When; c != nil && c.Expr != nil {
+			fmt.Fprintf(w, "  when: %s\n", c.Source())
+		}
+		if s.decl.ReadAll {
+			set := p.fields[at]
+			fields := set.shipped()
+			sort.SliceStable(fields, func(i, j int) bool { return p.Table.Find(fields[i]) < p.Table.Find(fields[j]) })
+			more := ""
+			if set.openEnded() {
+				more = " and those that turn up at run time"
+			}
+			fmt.Fprintf(w, "  takes: %s%s\n", strings.Join(fields, ", "), more)
+		} else if len(s.decl.ReadFields) > 0 {
+			fmt.Fprintf(w, "  takes: %s\n", strings.Join(unique(s.decl.ReadFields), ", "))
+		}
+		b := s.conf.Common.Batch
+		fmt.Fprintf(w, "  batch: size %d, bytes %s, interval %s, memory %s, in_flight %d\n", b.Size, b.Bytes, b.Interval, b.Memory, b.InFlight)
+		explainMore(w, s.conf.Config)
+		if s.conf.Spec.Guarantee != nil {
+			fmt.Fprintf(w, "  guarantee: %s\n", s.conf.Spec.Guarantee(s.conf.Config))
+		}
+	}
+}
+
+func unique(l []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, s := range l {
+		if !seen[s] {
+			seen[s] = true
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// FieldsAt are the fields known to the plan behind its last step, metadata excluded.
+func (p *Plan) Fields() []string {
+	var out []string
+	for _, n := range p.fields[len(p.Nodes)].order {
+		if !record.IsMeta(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// OutputPaths are the files that sinks write whose paths are known at load.
+func (p *Plan) OutputPaths() []string {
+	var out []string
+	for _, s := range p.Sinks {
+		if cp, ok := s.conf.Config.(interface{ ConstPath() (string, bool) }); ok {
+			if path, ok := cp.ConstPath(); ok {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,424 @@
+package pipeline
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/sinks"
+	"github.com/rsetl/rsetl/sources"
+	"github.com/rsetl/rsetl/steps"
+)
+
+// maxFile bounds a pipeline file.
+const maxFile = 4 << 20
+
+// LoadOptions say how a file is read.
+type LoadOptions struct {
+	// Lenient: a variable that can't be resolved is a warning (rsetl check).
+	Lenient bool
+	// StateDir is what ${STATE_DIR} stands for.
+	StateDir string
+	// Lookup resolves other variables; nil: the environment.
+	Lookup func(string) (string, bool)
+}
+
+// LoadFile reads and decodes a pipeline file. All its mistakes are in File.Errs; the
+// error is theirs.
+func LoadFile(path string, o LoadOptions) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if st, err := f.Stat(); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: not a regular file", path)
+	} else if st.Size() > maxFile {
+		return nil, fmt.Errorf("%s: %d bytes; a pipeline file has at most 4MiB", path, st.Size())
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Load(path, data, o)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+
+// Load decodes a pipeline file's text.
+func Load(path string, data []byte, o LoadOptions) (file *File, err error) {
+	file = &File{Path: path, Errs: &config.Errors{File: path, Lines: strings.Split(string(data), "\n")}}
+	root, ok := parseYAML(file.Errs, data)
+	if !ok {
+		return file, file.Errs.Err()
+	}
+	file.root = root
+	c := &config.Context{Errs: file.Errs, Lenient: o.Lenient}
+	lookup := o.Lookup
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
+	c.Lookup = func(name string) (string, bool) {
+		if name == "STATE_DIR" && o.StateDir != "" {
+			return o.StateDir, true
+		}
+		return lookup(name)
+	}
+	file.decode(c, root)
+	return file, file.Errs.Err()
+}
+
+// parseYAML gives the document's mapping. The YAML library's own panics on broken input become errors.
+func parseYAML(errs *config.Errors, data []byte) (root *yaml.Node, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			errs.Addf(&yaml.Node{Line: 1, Column: 1}, "", "not YAML: %v", r)
+			root, ok = nil, false
+		}
+	}()
+	var doc yaml.Node
+	dec := yaml.NewDecoder(strings.NewReader(string(data)))
+	if err := dec.Decode(&doc); err != nil {
+		line, msg := 1, err.Error()
+		if msg == "EOF" {
+			msg = "the file is empty; a pipeline has at least source and sinks"
+		} else if m := yamlLine.FindStringSubmatch(msg); m != nil {
+			if m[1] != "" {
+				line, _ = strconv.Atoi(m[1])
+			}
+			msg = "not YAML: " + m[2]
+		}
+		errs.Addf(&yaml.Node{Line: line, Column: 1}, "", "%s", msg)
+		return nil, false
+	}
+	var more yaml.Node
+	if err := dec.Decode(&more); err == nil {
+		errs.Addf(&more, "", "a second document; one file is one pipeline")
+		return nil, false
+	} else if err.Error() != "EOF" {
+		m := yamlLine.FindStringSubmatch(err.Error())
+		line, msg := 1, err.Error()
+		if m != nil && m[1] != "" {
+			line, _ = strconv.Atoi(m[1])
+			msg = m[2]
+		}
+		errs.Addf(&yaml.Node{Line: line, Column: 1}, "", "not YAML: %s", msg)
+		return nil, false
+	}
+	root = &doc
+	if doc.Kind == yaml.DocumentNode && len(doc.Content) > 0 {
+		root = doc.Content[0]
+	}
+	if root.Kind != yaml.MappingNode {
+		errs.Addf(root, "", "a pipeline file is a mapping with source, steps and sinks")
+		return nil, false
+	}
+	return root, true
+}
+
+// later are keys of the design that this version doesn't run yet.
+var later = map[string]string{
+	"sources": "several sources", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
+	"connections": "shared connections", "patterns": "shared patterns", "functions": "shared functions", "state": "window state",
+}
+
+var pipelineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+func (f *File) decode(c *config.Context, root *yaml.Node) {
+	components := []string{"source", "steps", "sinks", "tests"}
+	c.DecodeStruct(without(root, later), &f.Options, components...)
+	var source, stepsNode, sinksNode, tests *yaml.Node
+	probe := &config.Context{Errs: &config.Errors{}}
+	for _, p := range probe.Pairs(root) {
+		switch p.Key.Value {
+		case "source":
+			source = p.Value
+		case "steps":
+			stepsNode = p.Value
+		case "sinks":
+			sinksNode = p.Value
+		case "tests":
+			tests = p.Value
+		default:
+			if what, ok := later[p.Key.Value]; ok {
+				f.Errs.Addf(p.Key, p.Key.Value, "not yet: this version of rsetl has no %s", what)
+			}
+		}
+	}
+	f.Name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.Path), ".yml"), ".yaml")
+	if f.Options.Name != "" {
+		f.Name = f.Options.Name
+	}
+	if !pipelineName.MatchString(f.Name) {
+		f.Errs.Addf(root, "name", "%q is not a pipeline's name: letters, digits, dot, dash and underscore, beginning with a letter or digit", f.Name)
+	}
+	f.Name = "default/" + f.Name
+	if _, err := time.LoadLocation(f.Options.Zone); err != nil {
+		f.Errs.Addf(valueOf(root, "zone"), "zone", "unknown time zone %q; write an IANA name like Europe/Berlin", f.Options.Zone)
+	}
+	if source == nil {
+		if valueOf(root, "sources") == nil {
+			f.Errs.Addf(root, "", "key \"source\" is missing; write for example `source: {file: {paths: [/var/log/app.log]}}`")
+		}
+	} else {
+		c.In("source", func() { f.decodeSource(c, source) })
+	}
+	if stepsNode != nil {
+		f.decodeSteps(c, stepsNode)
+	}
+	if sinksNode == nil {
+		f.Errs.Addf(root, "", "key \"sinks\" is missing; write for example `sinks: [stdout: {}]`")
+	} else {
+		f.decodeSinks(c, sinksNode)
+	}
+	if tests != nil {
+		f.decodeTests(c, tests)
+	}
+}
+
+// without is a copy of the mapping that lacks these keys.
+func without(n *yaml.Node, keys map[string]string) *yaml.Node {
+	out := *n
+	out.Content = nil
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if _, ok := keys[n.Content[i].Value]; !ok {
+			out.Content = append(out.Content, n.Content[i], n.Content[i+1])
+		}
+	}
+	return &out
+}
+
+func valueOf(n *yaml.Node, key string) *yaml.Node {
+	if n = config.Resolve(n); n == nil {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// component splits a mapping into the one key that names a kind and the keys common to all kinds,
+// which it decodes into common. A plain scalar is a kind without options.
+func component(c *config.Context, n *yaml.Node, what string, kinds []string, common any) (kind string, key, value *yaml.Node, ok bool) {
+	n = config.Resolve(n)
+	if n != nil && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		key = n
+		kind = n.Value
+		value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line, Column: n.Column}
+		config.Defaults(common)
+		return kind, key, value, known(c, key, what, kinds, nil)
+	}
+	if n == nil || n.Kind != yaml.MappingNode {
+		c.Errorf(n, "want a %s: a mapping with one of %s", what, strings.Join(kinds, ", "))
+		return
+	}
+	var names []string
+	for _, o := range config.Options(common) {
+		names = append(names, o.Name)
+	}
+	rest := *n
+	rest.Content = nil
+	ok = true
+	for _, p := range c.Pairs(n) {
+		k := p.Key.Value
+		if has(names, k) {
+			rest.Content = append(rest.Content, p.Key, p.Value)
+			continue
+		}
+		if key != nil && has(kinds, k) && has(kinds, kind) {
+			c.Errorf(p.Key, "a %s has one kind; this one is %q already: begin a new list item with `- %s:`", what, kind, k)
+			ok = false
+			continue
+		}
+		if key == nil || has(kinds, k) {
+			if key != nil { // what came before was no kind: a misspelt common key
+				c.Errorf(key, "unknown key %q%s", kind, config.Meant(kind, names))
+				ok = false
+			}
+			kind, key, value = k, p.Key, p.Value
+			continue
+		}
+		if has(kinds, kind) {
+			c.Errorf(p.Key, "unknown key %q beside %q%s", k, kind, config.Meant(k, names))
+		} else {
+			c.Errorf(p.Key, "unknown key %q%s", k, config.Meant(k, append(append([]string(nil), names...), kinds...)))
+		}
+		ok = false
+	}
+	c.DecodeStruct(&rest, common)
+	if key == nil {
+		c.Errorf(n, "no kind of %s is named; one of %s", what, strings.Join(kinds, ", "))
+		return kind, key, value, false
+	}
+	return kind, key, value, known(c, key, what, kinds, names) && ok
+}
+
+func known(c *config.Context, key *yaml.Node, what string, kinds, names []string) bool {
+	if has(kinds, key.Value) {
+		return true
+	}
+	if w, ok := later[key.Value]; ok {
+		c.Errorf(key, "not yet: this version of rsetl has no %s", w)
+		return false
+	}
+	hint := config.Nearest(key.Value, append(append([]string(nil), kinds...), names...))
+	if hint != "" {
+		c.Errorf(key, "unknown %s %q; did you mean %q?", what, key.Value, hint)
+	} else {
+		c.Errorf(key, "unknown %s %q; there are: %s", what, key.Value, strings.Join(kinds, ", "))
+	}
+	return false
+}
+
+func has(l []string, s string) bool {
+	for _, x := range l {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
+	s := &f.Source
+	kind, key, value, ok := component(c, n, "source", sources.Registry.Names(), &s.Common)
+	if !ok {
+		return
+	}
+	spec, _ := sources.Registry.Get(kind)
+	s.Kind, s.Node, s.Spec = kind, key, spec
+	s.Config = spec.New()
+	c.In(kind, func() { c.Decode(value, s.Config) })
+	if !spec.Lines {
+		if s.Common.Multiline != nil {
+			f.Errs.Addf(key, "source.multiline", "source %s gives whole messages; multiline is for lines", kind)
+		}
+	}
+}
+
+func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
+	n = config.Resolve(n)
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		f.Errs.Addf(n, "steps", "want a list of steps: `- grok: …`")
+		return
+	}
+	for i, item := range n.Content {
+		c.In("steps", func() {
+			c.In(fmt.Sprintf("[%d]", i), func() {
+				var s Step
+				kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
+				if !ok {
+					return
+				}
+				s.Kind, s.Node = kind, key
+				s.Spec, _ = steps.Registry.Get(kind)
+				s.Config = s.Spec.New()
+				c.In(kind, func() {
+					s.path = c.Path()
+					c.Decode(value, s.Config)
+				})
+				f.Steps = append(f.Steps, s)
+			})
+		})
+	}
+}
+
+func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
+	n = config.Resolve(n)
+	items := n.Content
+	if n.Kind == yaml.MappingNode || n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		items = []*yaml.Node{n}
+	} else if n.Kind != yaml.SequenceNode || len(items) == 0 {
+		f.Errs.Addf(n, "sinks", "want a list of sinks: `- stdout: {}`")
+		return
+	}
+	for i, item := range items {
+		c.In("sinks", func() {
+			c.In(fmt.Sprintf("[%d]", i), func() {
+				var s Sink
+				if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
+					s.Common.Batch = *spec.Batch
+				}
+				kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
+				if !ok {
+					return
+				}
+				s.Kind, s.Node = kind, key
+				s.Spec, _ = sinks.Registry.Get(kind)
+				s.Config = s.Spec.New()
+				c.In(kind, func() {
+					s.path = c.Path()
+					c.Decode(value, s.Config)
+				})
+				if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {
+					f.Errs.Addf(key, s.path, "batch: size and in_flight are at least 1")
+				}
+				f.Sinks = append(f.Sinks, s)
+			})
+		})
+	}
+}
+
+// kindOf is the first key of a component's mapping that names a kind.
+func kindOf(n *yaml.Node, kinds []string) string {
+	if n = config.Resolve(n); n == nil {
+		return ""
+	}
+	if n.Kind == yaml.ScalarNode {
+		return n.Value
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if has(kinds, n.Content[i].Value) {
+			return n.Content[i].Value
+		}
+	}
+	return ""
+}
+
+func (f *File) decodeTests(c *config.Context, n *yaml.Node) {
+	n = config.Resolve(n)
+	if n.Kind != yaml.SequenceNode {
+		f.Errs.Addf(n, "tests", "want a list of tests: `- name: …`")
+		return
+	}
+	for i, item := range n.Content {
+		c.In("tests", func() {
+			c.In(fmt.Sprintf("[%d]", i), func() {
+				var t Test
+				c.Decode(item, &t)
+				t.node = item
+				if len(t.Lines) > 0 && len(t.Records) > 0 {
+					c.Errorf(item, "a test has lines or records, not both")
+				}
+				if _, err := time.Parse(time.RFC3339Nano, t.At); err != nil {
+					c.Errorf(valueOf(item, "at"), "at: %q is no time; write 2024-02-24T23:13:42Z", t.At)
+				}
+				f.Tests = append(f.Tests, t)
+			})
+		})
+	}
+}
+
+// optionTypes are the structs that make up a file, for schema and reference.
+func optionTypes() map[string]reflect.Type {
+	return map[string]reflect.Type{
+		"pipeline": reflect.TypeFor[Options](), "source": reflect.TypeFor[sources.Common](),
+		"step": reflect.TypeFor[StepCommon](), "sink": reflect.TypeFor[SinkCommon](), "test": reflect.TypeFor[Test](),
+	}
+}

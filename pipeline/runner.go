@@ -1,0 +1,335 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/rsetl/rsetl/deadletter"
+	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/sinks"
+	"github.com/rsetl/rsetl/sinks/batch"
+	"github.com/rsetl/rsetl/sources"
+	"github.com/rsetl/rsetl/state"
+)
+
+// RunOptions say where and how a plan runs.
+type RunOptions struct {
+	Store    state.Store
+	StateDir string // where components may keep files; "" for none
+	Letters  string // the dead letters' file
+	Log      *slog.Logger
+	Now      func() time.Time
+}
+
+// Runner is one run of a plan: source, lanes, caches, checkpoints. It is used once.
+type Runner struct {
+	plan *Plan
+	o    RunOptions
+	log  *slog.Logger
+	now  func() time.Time
+
+	snap    *state.Snapshot
+	caches  []*batch.Cache
+	letters *deadletter.Writer
+	budget  *budget
+	work    chan *item
+	order   sequencer
+	end     *worker       // the ordered end's
+	stages  map[int]Stage // by node
+	first   int           // the first stage's node; len(Nodes) where there is none
+	allWhen bool          // every sink at the last place has a `when`
+
+	pool    pool
+	commits sync.Mutex // one commit at a time
+
+	splits  splitTable
+	ledger  ledger
+	outbox  outbox
+	request chan struct{} // an early checkpoint is wanted
+	trouble trouble
+
+	// abort is cancelled when the pipeline gives up what is not committed: nothing
+	// after that changes the state.
+	abort  context.Context
+	cancel context.CancelCauseFunc
+}
+
+// NewRunner prepares a run: it reads the pipeline's state and makes caches, lanes and stages.
+// It starts nothing.
+func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = p.now
+	}
+	r := &Runner{plan: p, o: o, now: o.Now, log: o.Log.With("pipeline", p.Name), stages: map[int]Stage{}, first: len(p.Nodes)}
+	var err error
+	if r.snap, err = o.Store.Load(ctx, p.Name); err != nil {
+		return nil, fmt.Errorf("pipeline %s: read its state: %w", p.Name, err)
+	}
+	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("pipeline %s: dead letters: %w", p.Name, err)
+	}
+	r.abort, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	r.budget = newBudget(int(p.Options.Memory))
+	r.request = make(chan struct{}, 1)
+	r.work = make(chan *item, p.Options.Workers)
+	r.order.init(r.abort, r.finish)
+	r.ledger.load(r.snap.Counters)
+	r.splits.load(r.snap.Splits)
+	r.allWhen = true
+	for _, s := range p.Sinks {
+		if s.At == len(p.Nodes) && s.When == nil {
+			r.allWhen = false
+		}
+		c := batch.New(s.Sink, batch.Options{Pipeline: p.Name, Name: s.Name, Config: s.conf.Common.Batch, Log: r.log.With("sink", s.Name),
+			Letters: r.letters, Now: r.now, Commit: r.commitPart(s.Name)})
+		c.SetCounts(loadCounts(r.snap.Counters, s.Name))
+		r.caches = append(r.caches, c)
+	}
+	for i, n := range p.Nodes {
+		if !n.Stage {
+			continue
+		}
+		if i < r.first {
+			r.first = i
+		}
+		st, ok := n.Make().(Stage)
+		if !ok {
+			return nil, fmt.Errorf("pipeline %s: step %s is no stage", p.Name, n.Name)
+		}
+		err := st.Restore(ctx, func(prefix []byte, f func(k, v []byte) error) error {
+			return o.Store.Range(ctx, p.Name, n.Name, prefix, f)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("pipeline %s: step %s: read its state: %w", p.Name, n.Name, err)
+		}
+		r.stages[i] = st
+	}
+	r.end = newWorker(r)
+	r.outbox.init(r)
+	return r, nil
+}
+
+// ErrDrain is wrapped by Run's error when a stop ended before everything was committed.
+var ErrDrain = errors.New("not everything was committed")
+
+// Run runs the pipeline until its source ends or ctx does; then it flushes and commits what was
+// read. When ctx ends that may take the plan's `drain`; what isn't done by then is given up
+// and named in the error: it will be read again.
+func (r *Runner) Run(ctx context.Context) (err error) {
+	start := time.Now()
+	defer func() { r.ledger.ended(time.Since(start)) }()
+	for i, c := range r.caches {
+		s := r.plan.Sinks[i]
+		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log.With("sink", s.Name), Fresh: r.snap.Fresh,
+			State: r.snap.Parts[sinkPart(s.Name)], StateDir: r.o.StateDir})
+	}
+	var lanes sync.WaitGroup
+	for range r.plan.Options.Workers {
+		w := newWorker(r)
+		lanes.Go(func() {
+			for it := range r.work {
+				w.run(it, 0, r.first)
+				r.order.done(it)
+			}
+		})
+	}
+	stopCheckpoints := make(chan struct{})
+	var background sync.WaitGroup
+	background.Go(func() { r.checkpoints(stopCheckpoints) })
+	background.Go(func() { r.outbox.deliver(stopCheckpoints) })
+
+	srcErr := r.readSource(ctx)
+	close(r.work)
+
+	// The source has ended: drain. A deadline runs only once ctx has ended.
+	drained := make(chan struct{})
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-drained:
+			return
+		}
+		t := time.NewTimer(r.plan.Options.Drain.D())
+		defer t.Stop()
+		select {
+		case <-t.C:
+			r.cancel(fmt.Errorf("%w within drain: %s", ErrDrain, r.plan.Options.Drain))
+		case <-drained:
+		}
+	}()
+	lanes.Wait()
+	close(stopCheckpoints)
+	background.Wait()
+	err = r.drain()
+	close(drained)
+	if err != nil {
+		err = r.undone(err)
+	}
+	r.cancel(errors.New("pipeline has ended"))
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	for i, c := range r.caches {
+		if e := c.Stop(stop); e != nil {
+			err = errors.Join(err, fmt.Errorf("stop sink %s: %w", r.plan.Sinks[i].Name, e))
+		}
+	}
+	if e := r.letters.Close(); e != nil {
+		err = errors.Join(err, fmt.Errorf("dead letters: %w", e))
+	}
+	if srcErr != nil {
+		err = errors.Join(fmt.Errorf("source %s: %w", r.plan.File.Source.Kind, srcErr), err)
+	}
+	return err
+}
+
+// readSource runs the source until it or ctx ends, or the run is given up.
+func (r *Runner) readSource(ctx context.Context) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(r.abort, cancel)()
+	err = r.plan.Source.Run(ctx, &output{r: r})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// drain makes checkpoints until nothing is left to commit, firings included.
+func (r *Runner) drain() error {
+	for {
+		if err := r.checkpoint(r.abort); err != nil {
+			return err
+		}
+		left, err := r.outbox.drain(r.abort)
+		if err != nil {
+			return err
+		}
+		if !left && !r.splits.dirty() {
+			return nil
+		}
+	}
+}
+
+// undone adds to a drain's error what was not done.
+func (r *Runner) undone(err error) error {
+	if cause := context.Cause(r.abort); cause != nil {
+		err = cause
+	}
+	for i, c := range r.caches {
+		if st := c.Status(); st.Rows > 0 || st.Blocked {
+			why := ""
+			if st.Err != nil {
+				why = ": " + st.Err.Error()
+			}
+			err = fmt.Errorf("%w; sink %s holds %d rows%s", err, r.plan.Sinks[i].Name, st.Rows, why)
+		}
+	}
+	return fmt.Errorf("%w; what is not committed will be read again at the next start", err)
+}
+
+// Fail gives the run up with that cause: nothing more is committed, what is not will be read again.
+func (r *Runner) Fail(cause error) { r.cancel(cause) }
+
+// Checkpoint asks for an early checkpoint. It doesn't wait.
+func (r *Runner) Checkpoint() {
+	select {
+	case r.request <- struct{}{}:
+	default:
+	}
+}
+
+// finish is the ordered end: batches come here in dispatch order, one at a time.
+func (r *Runner) finish(it *item) {
+	if it.do != nil {
+		it.do()
+		r.release(it)
+		return
+	}
+	b := it.b
+	switch {
+	case it.fired != nil:
+		r.outbox.feed(it)
+	case r.first < len(r.plan.Nodes):
+		r.end.run(it, r.first, len(r.plan.Nodes))
+		for _, st := range r.stages {
+			if st.Due() {
+				r.Checkpoint()
+			}
+		}
+	}
+	for i := range it.letters {
+		if err := r.write(&it.letters[i]); err != nil {
+			r.release(it)
+			return
+		}
+	}
+	for i, c := range r.caches {
+		if len(it.enc[i].Ends) == 0 && len(it.enc[i].Rejects) == 0 {
+			continue
+		}
+		if err := c.Add(r.abort, b.Split, &it.enc[i]); err != nil {
+			r.cancel(fmt.Errorf("sink %s: %w", r.plan.Sinks[i].Name, err))
+			r.release(it)
+			return
+		}
+	}
+	it.count.filtered += int64(b.Filtered)
+	it.count.made += int64(b.Made)
+	it.count.absorbed += int64(b.Absorbed)
+	r.ledger.pass(it.count)
+	if it.fired == nil {
+		r.splits.pass(b.Split, b.End)
+	}
+	if it.after != nil {
+		it.after()
+	}
+	r.release(it)
+}
+
+// write appends a dead letter, for as long as that takes: dropping it would lose a record.
+func (r *Runner) write(l *deadletter.Letter) error {
+	wait := 100 * time.Millisecond
+	for {
+		err := r.letters.Append(l)
+		if err == nil {
+			r.trouble.clear("dead letters")
+			return nil
+		}
+		if r.trouble.set("dead letters", err) {
+			r.log.Error("cannot write a dead letter; trying again", "err", err)
+		}
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, 10*time.Second)
+		case <-r.abort.Done():
+			return context.Cause(r.abort)
+		}
+	}
+}
+
+// release gives an item's memory back.
+func (r *Runner) release(it *item) {
+	r.budget.release(it.b.Size)
+	it.reset()
+	r.pool.put(it)
+}
+
+// newItem takes an item from the pool or makes one.
+func (r *Runner) newItem() *item {
+	if it := r.pool.get(); it != nil {
+		return it
+	}
+	it := &item{b: record.NewBatch(r.plan.Table), enc: make([]batch.Encoded, len(r.caches))}
+	it.b.Owner = it
+	return it
+}
+
+var _ sources.Output = (*output)(nil)

@@ -1,0 +1,136 @@
+package steps
+
+import (
+	"log/slog"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/record"
+)
+
+// Decl collects what one component does to the fields. A field is its dotted
+// path. Removing or keeping a path covers what lies below it.
+type Decl struct {
+	Errs *config.Errors
+	// Node is the component's YAML node, for errors without a better place.
+	Node *yaml.Node
+
+	ReadFields  []string
+	ReadNodes   []*yaml.Node // beside ReadFields: where each is named
+	ReadAll     bool         // reads whatever is there (a sink without columns)
+	WriteFields []Field
+	WriteAny    bool     // may write fields known only at run time (json)
+	WriteUnder  []string // may write any field below these paths (json with target)
+	Removes     []string
+	KeepOnly    []string // nil: keeps all; else all but these (and what lies below) are removed
+	Renames     [][2]string
+	Pure        bool // can't fail, and does nothing but write WriteFields (filters may run before it)
+}
+
+// Field is a field and its type where known (the zero Type is ANY).
+type Field struct {
+	Name string
+	Type expr.Type
+}
+
+// Read declares a field that is read. n is where it is named (nil: the component).
+// That no step before can make it is a load error.
+func (d *Decl) Read(name string, n *yaml.Node) {
+	if n == nil {
+		n = d.Node
+	}
+	d.ReadFields = append(d.ReadFields, name)
+	d.ReadNodes = append(d.ReadNodes, n)
+}
+
+// ReadExpr declares what an expression reads.
+func (d *Decl) ReadExpr(e *Expr) {
+	if e == nil || e.Expr == nil {
+		return
+	}
+	for _, f := range e.Expr.Fields() {
+		d.Read(f, e.Node)
+	}
+}
+
+// ReadTemplate declares what a template reads.
+func (d *Decl) ReadTemplate(t *Template) {
+	if t == nil || t.Template == nil {
+		return
+	}
+	for _, f := range t.Template.Fields() {
+		d.Read(f, t.Node)
+	}
+}
+
+// Write declares a field that may be written.
+func (d *Decl) Write(name string, t expr.Type) {
+	d.WriteFields = append(d.WriteFields, Field{name, t})
+}
+
+// Errorf reports a load error at n (nil: the component). path is the key's path below the component, may be "".
+func (d *Decl) Errorf(n *yaml.Node, path, format string, args ...any) {
+	if n == nil {
+		n = d.Node
+	}
+	d.Errs.Addf(n, path, format, args...)
+}
+
+// Build is what a component gets to compile itself. Table is not frozen yet.
+type Build struct {
+	Decl     // of this component: Errs, Node and Errorf are for Build's errors too
+	Table    *record.Table
+	Compiler *expr.Compiler
+	Pipeline string
+	Name     string // the component's name within the pipeline
+	Zone     *time.Location
+	Now      func() time.Time
+	Log      *slog.Logger
+	StateDir string
+	// LiveFn tells whether anything later reads the field or ships it.
+	LiveFn func(name string) bool
+	// AllLive: fields unknown to the plan are shipped or read later too.
+	AllLive bool
+	// Ship lists the fields known to the plan that are shipped at this place, metadata
+	// excluded, in slot order: for sinks.
+	Ship []string
+	// OpenEnded: records may have more fields than Ship here.
+	OpenEnded bool
+	// TypeOf is the static type of a field at this place.
+	TypeOf func(name string) expr.Type
+}
+
+// Slot is the field's slot.
+func (b *Build) Slot(name string) int { return b.Table.Slot(name) }
+
+// Live tells whether anything later reads the field, or something below it, or ships it.
+func (b *Build) Live(name string) bool { return b.LiveFn == nil || b.LiveFn(name) }
+
+// Expr compiles an expression; a failure is reported at its place and gives nil.
+func (b *Build) Expr(e *Expr) *expr.Program {
+	if e == nil || e.Expr == nil {
+		return nil
+	}
+	p, err := b.Compiler.Compile(e.Expr)
+	if err != nil {
+		e.Report(b.Errs, err)
+		return nil
+	}
+	return p
+}
+
+// Template compiles a template; a failure is reported at its place and gives nil.
+func (b *Build) Template(t *Template) *expr.TemplateProgram {
+	if t == nil || t.Template == nil {
+		return nil
+	}
+	p, err := b.Compiler.CompileTemplate(t.Template)
+	if err != nil {
+		t.Report(b.Errs, err)
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,181 @@
+// Package add gives fields literals and filled templates.
+package add
+
+import (
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
+)
+
+func init() {
+	steps.MustRegister("add", steps.Spec{
+		Doc: config.Doc{
+			Summary: "Gives fields literals and filled templates.",
+			Details: "Numbers, `true`, `false` and `null` keep their YAML type; texts are templates: `%{field}` stands for a field of the record as it was before the step, `%{+yyyy.MM.dd}` for the date of `@timestamp`. Where a template's field is missing or NULL, the new field is not set.",
+			Example: "- add: {env: prod, title: 'error on %{host}', version: 2}",
+		},
+		New: func() steps.Config { return &Config{} },
+	})
+}
+
+// Config is `add: {FIELD: VALUE, …}`.
+type Config struct {
+	Fields config.Map[Value]
+	names  []string
+}
+
+// Value is a YAML scalar, or a list of them.
+type Value struct {
+	node *yaml.Node
+	tmpl *steps.Template // texts
+	list []Value
+	text string
+}
+
+// UnmarshalConfig reads the value.
+func (v *Value) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	v.node = config.Resolve(n)
+	switch v.node.Kind {
+	case yaml.SequenceNode:
+		for _, item := range v.node.Content {
+			var e Value
+			e.UnmarshalConfig(c, item)
+			if e.node.Kind == yaml.SequenceNode {
+				c.Errorf(item, "a list within a list; use set with an expression like ARRAY[ARRAY[1, 2]]")
+			} else if e.tmpl != nil && e.tmpl.Template != nil && !e.tmpl.IsConst() {
+				c.Errorf(item, "a template within a list; use set with an expression like ARRAY[host, 'x']")
+			}
+			v.list = append(v.list, e)
+		}
+	case yaml.MappingNode:
+		c.Errorf(n, "a mapping; write dotted names instead, as in `add: {a.b: 1}`")
+	default:
+		var ok bool
+		if v.text, ok = c.Scalar(n, "a value"); ok && v.node.Tag != "!!int" && v.node.Tag != "!!float" && v.node.Tag != "!!bool" && v.node.Tag != "!!null" {
+			v.tmpl = &steps.Template{}
+			v.tmpl.UnmarshalConfig(c, n)
+		}
+	}
+}
+
+// JSONSchema is how a value appears in the schema.
+func (Value) JSONSchema() map[string]any {
+	return map[string]any{"description": "a literal or a text with %{field}"}
+}
+
+// literal gives the value of a scalar that is no text.
+func (v *Value) literal(b *steps.Build) record.Value {
+	switch v.node.Tag {
+	case "!!bool":
+		return record.MakeBool(strings.EqualFold(v.text, "true"))
+	case "!!int":
+		if i, err := strconv.ParseInt(v.text, 0, 64); err == nil {
+			return record.MakeInt(i)
+		}
+	case "!!float":
+		if f, err := strconv.ParseFloat(v.text, 64); err == nil {
+			return record.MakeFloat(f)
+		}
+	case "!!null":
+		return record.MakeNull()
+	}
+	return b.Table.Const(v.text)
+}
+
+var _ steps.Config = (*Config)(nil)
+
+func (a *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	a.Fields.UnmarshalConfig(c, n)
+	a.names = steps.Paths(c, a.Fields)
+}
+
+func (*Config) JSONSchema() map[string]any { return config.Map[Value]{}.JSONSchema() }
+
+func (a *Config) Declare(d *steps.Decl) {
+	for i := range a.Fields {
+		d.ReadTemplate(a.Fields[i].Value.tmpl)
+	}
+	for _, n := range a.names {
+		d.Write(n, expr.Type{})
+	}
+	d.Pure = true
+}
+
+func (a *Config) Build(b *steps.Build) (steps.Maker, error) {
+	var fields []field
+	for i := range a.Fields {
+		v := &a.Fields[i].Value
+		var f field
+		switch {
+		case v.node.Kind == yaml.SequenceNode:
+			items := make([]record.Value, len(v.list))
+			for k := range v.list {
+				items[k] = v.list[k].literalOrText(b)
+			}
+			f.lit = record.MakeRef(record.Array, b.Table.ConstElems(items), len(items))
+		case v.tmpl != nil && !v.tmpl.IsConst():
+			f.tmpl = b.Template(v.tmpl)
+		default:
+			f.lit = v.literalOrText(b)
+		}
+		if b.Live(a.names[i]) {
+			f.slot = b.Slot(a.names[i])
+			fields = append(fields, f)
+		}
+	}
+	return func() steps.Step { return &step{fields: fields, vals: make([]record.Value, len(fields))} }, nil
+}
+
+func (v *Value) literalOrText(b *steps.Build) record.Value {
+	if v.tmpl == nil {
+		return v.literal(b)
+	}
+	p := b.Template(v.tmpl)
+	if p == nil {
+		return record.Value{}
+	}
+	// A constant template needs no record; its escapes are resolved here.
+	text, _ := p.Append(nil, &expr.Env{}, 0)
+	return b.Table.Const(string(text))
+}
+
+type field struct {
+	slot int
+	lit  record.Value
+	tmpl *expr.TemplateProgram
+}
+
+type step struct {
+	fields []field
+	vals   []record.Value
+	env    expr.Env
+	buf    []byte
+}
+
+func (s *step) Apply(b *record.Batch) {
+	s.env.B = b
+	for _, i := range b.Sel {
+		for k := range s.fields {
+			f := &s.fields[k]
+			v := f.lit
+			if f.tmpl != nil {
+				var ok bool
+				if s.buf, ok = f.tmpl.Append(s.buf[:0], &s.env, int(i)); ok {
+					v = b.PutBytes(s.buf)
+				} else {
+					v = b.Get(int(i), f.slot)
+				}
+			}
+			s.vals[k] = v
+		}
+		for k := range s.fields {
+			b.Set(int(i), s.fields[k].slot, s.vals[k])
+		}
+	}
+}

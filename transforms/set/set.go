@@ -1,0 +1,85 @@
+// Package set gives fields the values of expressions.
+package set
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
+)
+
+func init() {
+	steps.MustRegister("set", steps.Spec{
+		Doc: config.Doc{
+			Summary: "Gives fields the values of expressions.",
+			Details: "All expressions see the record as it was before the step. A bare word is a field; a text is written in quotes within the expression: `level: \"'info'\"`, or with `add`.",
+			Example: "- set: {host: source.address, slow: duration_ms > 1000}",
+		},
+		New: func() steps.Config { return &Config{} },
+	})
+}
+
+// Config is `set: {FIELD: EXPR, …}`.
+type Config struct {
+	Fields config.Map[steps.Expr]
+	names  []string
+}
+
+var _ steps.Config = (*Config)(nil)
+
+func (s *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	s.Fields.UnmarshalConfig(c, n)
+	s.names = steps.Paths(c, s.Fields)
+}
+
+func (*Config) JSONSchema() map[string]any { return config.Map[steps.Expr]{}.JSONSchema() }
+
+func (s *Config) Declare(d *steps.Decl) {
+	for i := range s.Fields {
+		d.ReadExpr(&s.Fields[i].Value)
+	}
+	for _, n := range s.names {
+		d.Write(n, expr.Type{})
+	}
+	d.Pure = true
+}
+
+func (s *Config) Build(b *steps.Build) (steps.Maker, error) {
+	var progs []*expr.Program
+	var slots []int
+	for i := range s.Fields {
+		p := b.Expr(&s.Fields[i].Value)
+		if p == nil || !b.Live(s.names[i]) {
+			continue
+		}
+		progs = append(progs, p)
+		slots = append(slots, b.Slot(s.names[i]))
+	}
+	return func() steps.Step { return &step{progs: progs, slots: slots, vals: make([]record.Value, len(progs))} }, nil
+}
+
+type step struct {
+	progs []*expr.Program
+	slots []int
+	vals  []record.Value
+	env   expr.Env
+}
+
+func (s *step) Apply(b *record.Batch) {
+	s.env.B = b
+	for _, i := range b.Sel {
+		for k, p := range s.progs {
+			v := p.Eval(&s.env, int(i))
+			if v.Kind() == record.Missing {
+				v = record.MakeNull()
+			}
+			s.vals[k] = v
+		}
+		row := b.Row(int(i))
+		for k, slot := range s.slots {
+			row[slot] = s.vals[k]
+		}
+	}
+}
