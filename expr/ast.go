@@ -48,7 +48,7 @@ const (
 	OpBetween      // Args: value, low, high; Not; Name SYMMETRIC or empty
 	OpCase         // Args: [operand or nil], when, then, ..., else or nil
 	OpCast         // Args: value; Type; Name: CAST or TRY_CAST
-	OpArray        // Args
+	OpArray        // Args; Name WHEN: the values of one WHEN a, b
 	OpMap          // Args: keys and values in turn
 	OpRow          // Args
 	OpIndex        // Args: array, map or row; index

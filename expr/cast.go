@@ -2,7 +2,6 @@ package expr
 
 import (
 	"math"
-	"math/big"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -281,7 +280,11 @@ func castTime(env *Env, v record.Value, from, to *Type, zone *time.Location) rec
 	case record.Clock:
 		return makeTime(v.Int()/nsSecond, cutNanos(v.Int()%nsSecond, to.Prec), to.Prec)
 	case record.String:
-		s, ok := parseStamp(env.bytes(v))
+		p := env.bytes(v)
+		if len(p) == 0 || isSpace(p[0]) || isSpace(p[len(p)-1]) { // as Flink, here only
+			return null
+		}
+		s, ok := parseStamp(p)
 		if !ok {
 			return null
 		}
@@ -345,8 +348,8 @@ func parseInt(p []byte) (int64, bool) {
 					return 0, false
 				}
 			}
-			if i == 0 && len(p) == 1 {
-				return 0, false
+			if i == 0 || i == 1 && (p[0] == '-' || p[0] == '+') {
+				return 0, len(p) > i+1
 			}
 			p = p[:i]
 			break
@@ -401,7 +404,6 @@ func castFloat(env *Env, v record.Value) (float64, bool) {
 }
 
 func parseBool(p []byte) (bool, bool) {
-	p = trimSpace(p)
 	if len(p) > 5 {
 		return false, false
 	}
@@ -447,13 +449,18 @@ func castText(env *Env, v record.Value, from, to *Type, zone *time.Location) rec
 	return v
 }
 
-// bigInt is 10^n's type for literals beyond 64 bits.
+// literalDecimal reads a number with a point, or beyond 64 bits.
 func literalDecimal(b *record.Batch, text string) (record.Value, Type, bool) {
 	u, s, ok := parseDecimal([]byte(text))
 	if !ok {
 		return null, Any, false
 	}
-	p := max(digitsBig(new(big.Int).Abs(u)), s)
+	p := 0 // the digits as written, leading zeros too, as in Calcite
+	for _, c := range text {
+		if c >= '0' && c <= '9' {
+			p++
+		}
+	}
 	if p > 38 {
 		return null, Any, false
 	}

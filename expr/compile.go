@@ -235,7 +235,7 @@ func (k *compilation) node(n *Node) (*code, *Error) {
 	case OpNumber:
 		return k.number(n)
 	case OpString:
-		return k.constant(n, k.env.B.PutString(n.Text), Type{Kind: TChar, Prec: utf8.RuneCountInString(n.Text), NotNull: true}), nil
+		return k.constant(n, k.env.B.PutString(n.Text), Type{Kind: TChar, Prec: utf16Len(n.Text), NotNull: true}), nil
 	case OpBytes:
 		return k.constant(n, k.env.B.PutString(n.Text).As(record.Bytes), Type{Kind: TBinary, Prec: len(n.Text), NotNull: true}), nil
 	case OpDate:
@@ -249,7 +249,7 @@ func (k *compilation) node(n *Node) (*code, *Error) {
 		if !ok {
 			return nil, &Error{Off: n.Off, Msg: fmt.Sprintf("TIME '%s' is no time of day", n.Text), Hint: "as in TIME '23:59:59'"}
 		}
-		return k.constant(n, record.MakeClock(ns/nsSecond*nsSecond, 0), simple(TTime).notNull()), nil
+		return k.constant(n, record.MakeClock(ns, 0), simple(TTime).notNull()), nil
 	case OpTimestamp:
 		s, ok := parseStamp([]byte(n.Text))
 		if !ok {
@@ -288,6 +288,17 @@ func (k *compilation) node(n *Node) (*code, *Error) {
 		return k.call(n)
 	}
 	return nil, errAt(n.Off, "%s is not allowed here", n.Name)
+}
+
+// utf16Len is a text's length as Java counts it, for its type.
+func utf16Len(s string) int {
+	n := utf8.RuneCountInString(s)
+	for _, r := range s {
+		if r >= 0x10000 {
+			n++
+		}
+	}
+	return n
 }
 
 func (k *compilation) number(n *Node) (*code, *Error) {

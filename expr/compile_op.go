@@ -501,11 +501,31 @@ func (k *compilation) conv(c *code, t Type) EvalFunc {
 }
 
 func (k *compilation) caseWhen(n *Node) (*code, *Error) {
-	cs, err := k.nodes(n.Args)
+	// Of WHEN a, b THEN c the values after the first are kept apart by the number of their WHEN.
+	args := append([]*Node(nil), n.Args...)
+	more := map[int][]*code{}
+	var rest []*code
+	for j := 1; j+1 < len(args); j += 2 {
+		if a := args[j]; a.Op == OpArray && a.Name == "WHEN" {
+			args[j] = a.Args[0]
+			xs, err := k.nodes(a.Args[1:])
+			if err != nil {
+				return nil, err
+			}
+			more[(j-1)/2] = xs
+			rest = append(rest, xs...)
+		}
+	}
+	cs, err := k.nodes(args)
 	if err != nil {
 		return nil, err
 	}
 	operand, els := cs[0], cs[len(cs)-1]
+	for _, x := range rest {
+		if err := comparable(n, x.n.Off, operand.t, x.t); err != nil {
+			return nil, err
+		}
+	}
 	var when, then []*code
 	for j := 1; j+1 < len(cs); j += 2 {
 		if operand == nil {
@@ -521,7 +541,7 @@ func (k *compilation) caseWhen(n *Node) (*code, *Error) {
 		els = k.constant(n, null, simple(TNull))
 		cs[len(cs)-1] = els
 	}
-	fold := k.ready(cs...)
+	fold := k.ready(append(append([]*code(nil), cs...), rest...)...)
 	t, results, err := k.common(n, "CASE", append(then, els))
 	if err != nil {
 		return nil, err
@@ -541,16 +561,21 @@ func (k *compilation) caseWhen(n *Node) (*code, *Error) {
 		}, fold)
 	}
 	op := operand.f
-	vals := make([]EvalFunc, len(when))
+	vals := make([][]EvalFunc, len(when))
 	for j, w := range when {
-		vals[j] = w.f
+		vals[j] = append(vals[j], w.f)
+		for _, x := range more[j] {
+			vals[j] = append(vals[j], x.f)
+		}
 	}
 	return k.value(n, t, func(env *Env, i int) record.Value {
 		v := op(env, i)
 		if !v.IsNull() {
-			for j, g := range vals {
-				if c, ok := compare(env, v, g(env, i)); ok && c == 0 {
-					return results[j](env, i)
+			for j, gs := range vals {
+				for _, g := range gs {
+					if c, ok := compare(env, v, g(env, i)); ok && c == 0 {
+						return results[j](env, i)
+					}
 				}
 			}
 		}

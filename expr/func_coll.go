@@ -267,7 +267,7 @@ func collFuncs() []Function {
 		{Name: "MAP_ENTRIES", Signature: "MAP_ENTRIES(map)", Summary: "the pairs, as an array of rows", Example: "MAP_ENTRIES(MAP['a', 1])", ExampleResult: "[(a, 1)]", Args: "m",
 			Type: func(c *Call) (Type, error) {
 				k, v := mapTypes(c)
-				return arrayOf(Type{Kind: TRow, Cols: []Column{{"key", k}, {"value", v}}}.notNull()).null(c.NotNull()), nil
+				return arrayOf(Type{Kind: TRow, Cols: []Column{{"key", k}, {"value", v}}}).null(c.NotNull()), nil
 			},
 			Fn: func(env *Env, a []record.Value) record.Value {
 				n := a[0].Len()

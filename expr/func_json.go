@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strconv"
 
@@ -44,7 +45,10 @@ func lookup(c *Call, accept func(n *jnode) bool) jsonLookup {
 			return nil, jsonError, false
 		}
 		root := parseJSON(env.bytes(v))
-		if root == nil {
+		if root == nil && p.lax {
+			return nil, jsonEmpty, false
+		}
+		if root == nil || root.kind == 'n' {
 			return nil, jsonError, false
 		}
 		n := p.find(root)
@@ -163,7 +167,7 @@ func jsonFuncs() []Function {
 					case t.Kind == TBoolean:
 						ok = n.kind == 'b'
 					case t.isNumeric():
-						ok = n.kind == '0'
+						ok = n.kind == '0' && !(t.isInt() && bytes.ContainsAny(n.text, ".eE"))
 					}
 					if !ok {
 						return null
@@ -440,7 +444,10 @@ func appendJSONValue(dst []byte, b *record.Batch, v record.Value, t *Type) []byt
 			dst = appendFloat(dst, f, 64)
 			return append(dst, '"')
 		}
-		return appendText(dst, b, v, t)
+		if f == 0 {
+			return append(dst, "0.0"...)
+		}
+		return appendBigDecimal(dst, appendText(nil, b, v, t))
 	case record.Bytes:
 		dst = append(dst, '"')
 		dst = base64.StdEncoding.AppendEncode(dst, b.Bytes(v))

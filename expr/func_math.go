@@ -308,7 +308,7 @@ func mathFuncs() []Function {
 				}
 				return record.MakeFloat(math.Log(a[1].Float()) / math.Log(a[0].Float()))
 			}},
-		float1("SQRT", "the square root", "SQRT(16)", "4.0", math.Sqrt),
+		float1("SQRT", "the square root", "SQRT(16)", "4.0", func(x float64) float64 { return math.Sqrt(x) + 0 }),
 		float1("EXP", "e to the power", "EXP(0)", "1.0", math.Exp),
 		float1("LN", "the natural logarithm", "LN(1)", "0.0", math.Log),
 		float1("LOG10", "the logarithm to base 10", "LOG10(1000)", "3.0", log10),

@@ -76,9 +76,20 @@ func regexFuncs() []Function {
 	const cat = "regex"
 	fs := []Function{
 		{Name: "REGEXP", Aliases: []string{"RLIKE", "REGEXP_LIKE"}, Signature: "REGEXP(text, regex) or text REGEXP regex", Summary: "whether the regular expression matches somewhere in text", Example: "REGEXP('curl/8', '^curl')", ExampleResult: "TRUE", Args: "ss", Result: booleanNN,
-			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				return record.MakeBool(re.match(env.bytes(v)))
-			})},
+			Build: func(c *Call) (EvalFunc, error) {
+				if s, ok := c.ConstText(1); ok && s == "" { // as Flink: an empty expression matches nothing
+					f := c.Arg(0)
+					return func(env *Env, i int) record.Value {
+						if f(env, i).IsNull() {
+							return null
+						}
+						return record.MakeBool(false)
+					}, nil
+				}
+				return over(func(env *Env, _ int, v record.Value, re regex) record.Value {
+					return record.MakeBool(re.match(env.bytes(v)))
+				})(c)
+			}},
 		{Name: "REGEXP_EXTRACT", Signature: "REGEXP_EXTRACT(text, regex[, group])", Summary: "the first match, or the group of it", Nulls: "NULL where an argument is, or nothing matches", Example: "REGEXP_EXTRACT('a=1;b=2', 'b=(\\d+)', 1)", ExampleResult: "2", Args: "ss?i", Result: stringType(),
 			Build: func(c *Call) (EvalFunc, error) {
 				g := group(c, 0)

@@ -9,7 +9,16 @@ import (
 	"github.com/rsetl/rsetl/record"
 )
 
-func typeOfFirst(c *Call) (Type, error) { return c.ArgType(0).null(c.NotNull()), nil }
+func typeOfFirst(c *Call) (Type, error) {
+	t := c.ArgType(0)
+	if !t.isText() && t.Kind != TArray { // converted to text
+		if t.Kind == TAny && argLetter(c.fn.Args, 0) != 's' {
+			return Any, nil
+		}
+		t = stringType()
+	}
+	return t.null(c.NotNull()), nil
+}
 
 // varcharOfFirst is VARCHAR of the first text's length.
 func varcharOfFirst(c *Call) (Type, error) {
@@ -163,15 +172,12 @@ func position(needle, p []byte, from int64) int64 {
 
 func pad(env *Env, a []record.Value, left bool) record.Value {
 	p, n, fill := env.bytes(a[0]), a[1].Int(), env.bytes(a[2])
-	if n < 0 || n > maxText {
+	if n < 0 || n > maxText || len(fill) == 0 {
 		return null
 	}
 	have := charLen(p)
 	if n <= have {
 		return a[0].Sub(0, charOffset(p, n))
-	}
-	if len(fill) == 0 {
-		return null
 	}
 	off := len(env.B.Buf)
 	buf := env.B.Buf
@@ -230,7 +236,7 @@ func replace(env *Env, a []record.Value) record.Value {
 // splitIndex is the n-th part (from 0) of p between separators.
 func splitIndex(env *Env, v, sep record.Value, n int64) record.Value {
 	p, s := env.bytes(v), env.bytes(sep)
-	if n < 0 || len(s) == 0 {
+	if n < 0 || len(s) == 0 || len(p) == 0 {
 		return null
 	}
 	from := 0
@@ -284,7 +290,7 @@ func overlay(env *Env, a []record.Value) record.Value {
 	}
 	from := charOffset(p, pos-1)
 	to := len(p)
-	if n >= 0 && pos-1+n < size {
+	if n > 0 && pos-1+n < size { // a length below 1 takes the rest, as in Flink
 		to = charOffset(p, pos-1+n)
 	}
 	off := len(env.B.Buf)
@@ -580,9 +586,6 @@ func strToMap(env *Env, a []record.Value) record.Value {
 	base := len(env.items)
 	v, p := a[0], env.bytes(a[0])
 	put := func(from, to int) {
-		if from == to {
-			return
-		}
 		k, val := v.Sub(from, to), null
 		if m := kr.find(p[:to], from, nil); m != nil && m[1] > m[0] {
 			k, val = v.Sub(from, m[0]), v.Sub(m[1], to)
@@ -604,7 +607,9 @@ func strToMap(env *Env, a []record.Value) record.Value {
 		put(from, m[0])
 		from = m[1]
 	}
-	put(from, len(p))
+	if from < len(p) { // what is empty at the end is no entry
+		put(from, len(p))
+	}
 	out := env.B.PutItems(record.Map, env.items[base:])
 	env.items = env.items[:base]
 	return out

@@ -61,7 +61,8 @@ func roundTime(v record.Value, unit string, up bool, off int64) record.Value {
 		}
 		day := floorDiv(sec, 86400)
 		d := floorDays(day, unit, false)
-		if up && (d < day || sec != day*86400 || ns > 0) {
+		// Beyond days Flink goes by the date alone.
+		if up && (d < day || unit == "DAY" && (sec != day*86400 || ns > 0)) {
 			d = floorDays(day, unit, true)
 		}
 		return makeTime(d*86400-off, 0, v.Digits())
@@ -181,7 +182,7 @@ func extract(unit string, v record.Value, off int64) (int64, bool) {
 	case "MICROSECOND":
 		return s%60*1e6 + ns/1e3, true
 	case "NANOSECOND":
-		return s%60*1e9 + ns, true
+		return ns, true // Flink's answer, unlike the two above
 	case "EPOCH":
 		return day*86400 + s - off, true
 	case "DOW":
@@ -401,6 +402,9 @@ func timeFuncs() []Function {
 					p := g(env, i)
 					if !ok || p.Kind() != record.Int || p.Int() != 0 && p.Int() != 3 {
 						return null
+					}
+					if n.Kind() == record.Float && p.Int() == 0 {
+						n, p = record.MakeFloat(n.Float()*1000), record.MakeInt(3)
 					}
 					n = castInt(env, n, TBigInt)
 					if n.IsNull() {

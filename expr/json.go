@@ -66,6 +66,13 @@ func appendEval(dst []byte, b *record.Batch, v record.Value, t *Type) []byte {
 		return append(dst, '"')
 	case record.Date, record.Clock:
 		dst = append(dst, '"')
+		if v.Kind() == record.Clock && v.Int()%nsSecond != 0 {
+			dst = appendClock(dst, v.Int(), 9)
+			for dst[len(dst)-1] == '0' {
+				dst = dst[:len(dst)-1]
+			}
+			return append(dst, '"')
+		}
 		dst = AppendText(dst, b, v)
 		return append(dst, '"')
 	case record.Months:
@@ -92,7 +99,11 @@ func appendEval(dst []byte, b *record.Batch, v record.Value, t *Type) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendJSONString(dst, appendElem(nil, b, it[i], keyType(t)))
+			if it[i].IsNull() {
+				dst = append(dst, `"null"`...)
+			} else {
+				dst = appendJSONString(dst, appendText(nil, b, it[i], keyType(t)))
+			}
 			dst = append(dst, ':')
 			dst = appendEval(dst, b, it[i+1], elemType(t, 0))
 		}

@@ -32,9 +32,17 @@ type likeItem struct {
 	lit []byte
 }
 
-// parseLike compiles a pattern; escape is 0 for none. What follows an escape
-// must be %, _ or the escape itself.
+// defaultEscape is the escape where ESCAPE names none: a backslash before %, _
+// or itself, and itself before anything else.
+const defaultEscape rune = -1
+
+// parseLike compiles a pattern. What follows a given escape must be %, _ or
+// the escape itself.
 func parseLike(p []byte, escape rune) (*likePattern, error) {
+	lenient := escape == defaultEscape
+	if lenient {
+		escape = '\\'
+	}
 	var items []likeItem
 	var lit []byte
 	flush := func() {
@@ -46,9 +54,14 @@ func parseLike(p []byte, escape rune) (*likePattern, error) {
 	for i := 0; i < len(p); {
 		r, w := utf8.DecodeRune(p[i:])
 		switch {
-		case escape != 0 && r == escape:
+		case r == escape:
 			n, nw := utf8.DecodeRune(p[i+w:])
 			if nw == 0 || n != '%' && n != '_' && n != escape {
+				if lenient {
+					lit = append(lit, '\\')
+					i += w
+					continue
+				}
 				return nil, fmt.Errorf("the escape '%c' in the LIKE pattern '%s' is not followed by %%, _ or itself", escape, p)
 			}
 			lit = append(lit, p[i+w:i+w+nw]...)
@@ -122,7 +135,7 @@ func (l *likePattern) match(s []byte) bool {
 				at++
 				continue
 			case it.c == '_':
-				if i < len(s) {
+				if i < len(s) && !lineEnd(s[i:]) {
 					_, w := utf8.DecodeRune(s[i:])
 					i += w
 					at++
@@ -152,6 +165,19 @@ func (l *likePattern) match(s []byte) bool {
 	}
 }
 
+// lineEnd tells whether s begins with a line terminator, which _ doesn't match in Flink.
+func lineEnd(s []byte) bool {
+	switch s[0] {
+	case '\n', '\r':
+		return true
+	case 0xc2:
+		return len(s) > 1 && s[1] == 0x85
+	case 0xe2:
+		return len(s) > 2 && s[1] == 0x80 && (s[2] == 0xa8 || s[2] == 0xa9)
+	}
+	return false
+}
+
 func (k *compilation) like(n *Node) (*code, *Error) {
 	cs, err := k.nodes(n.Args)
 	if err != nil {
@@ -163,6 +189,9 @@ func (k *compilation) like(n *Node) (*code, *Error) {
 		}
 	}
 	escape := rune(0)
+	if n.Name == "LIKE" {
+		escape = defaultEscape
+	}
 	if len(cs) == 3 {
 		s, ok := "", false
 		if cs[2].konst && cs[2].v.Kind() == record.String {

@@ -1,6 +1,9 @@
 package expr
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // parseType reads a SQL type.
 func (p *parser) parseType() (Type, *Error) {
@@ -67,7 +70,11 @@ func (p *parser) parseTypeBase() (Type, *Error) {
 	case "STRING", "TEXT":
 		return stringType(), nil
 	case "CHAR", "CHARACTER", "VARCHAR", "BINARY", "VARBINARY":
-		n, _, err := p.typeArgs(1, 0, maxLen)
+		def := 1
+		if strings.HasPrefix(tok.up, "VAR") {
+			def = maxLen
+		}
+		n, _, err := p.typeArgs(def, 0, maxLen)
 		if err != nil {
 			return Any, err
 		}

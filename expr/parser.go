@@ -406,7 +406,17 @@ func (p *parser) parsePrimary() (*Node, *Error) {
 				}
 				return p.node(n)
 			}
-			return a, p.expectOp(")")
+			if err := p.expectOp(")"); err != nil {
+				return nil, err
+			}
+			// (a - b) DAY TO SECOND: the unit says nothing that the values don't.
+			if u := p.peek(); a.Op == OpBinary && a.Name == "-" && u.kind == tName && (u.up == "DAY" || u.up == "HOUR" || u.up == "MINUTE" || u.up == "SECOND") {
+				p.next()
+				if p.takeWord("TO") {
+					p.next()
+				}
+			}
+			return a, nil
 		}
 	case tName:
 		return p.parseName(t)
@@ -553,12 +563,24 @@ func (p *parser) parseCase(t *token) (*Node, *Error) {
 		if err != nil {
 			return nil, err
 		}
+		when := []*Node{a}
+		for n.Args[0] != nil && p.takeOp(",") { // CASE x WHEN 1, 2 THEN
+			if a, err = p.parseExpr(0); err != nil {
+				return nil, err
+			}
+			when = append(when, a)
+		}
 		if err := p.expectWord("THEN"); err != nil {
 			return nil, err
 		}
 		b, err := p.parseExpr(0)
 		if err != nil {
 			return nil, err
+		}
+		if len(when) > 1 {
+			if a, err = p.node(Node{Op: OpArray, Name: "WHEN", Off: a.Off, Args: when}); err != nil {
+				return nil, err
+			}
 		}
 		n.Args = append(n.Args, a, b)
 	}

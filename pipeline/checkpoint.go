@@ -25,6 +25,7 @@ type marker struct {
 	advanced []*splitState
 	marks    []uint64 // per sink
 	fed      map[string]int64
+	letters  []byte // the dead letters' mark
 }
 
 // checkpoints makes one every interval, or earlier where one is asked for, as long as there is something to
@@ -97,6 +98,11 @@ func (r *Runner) pass(m *marker) {
 	m.advanced = r.splits.cut(c)
 	c.Counters = map[string]int64{}
 	r.ledger.cut(c.Counters)
+	// Letters that are written from here on belong to what comes after the marker, or come too early for it; both
+	// are read again after a restart. Where the mark can't be had, the one before stays: it covers more.
+	if mark, err := r.letters.Mark(); err == nil {
+		m.letters = mark
+	}
 	for _, cache := range r.caches {
 		m.marks = append(m.marks, cache.Mark())
 	}
@@ -153,13 +159,8 @@ func (r *Runner) flushAndCommit(ctx context.Context, m *marker) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	// Sinks may have written letters meanwhile; each has synced its own.
-	mark, err := r.letters.Mark()
-	if err != nil {
-		return fmt.Errorf("dead letters: %w", err)
-	}
-	if mark != nil {
-		parts[lettersPart] = mark
+	if m.letters != nil {
+		parts[lettersPart] = m.letters
 	}
 	m.commit.Parts = parts
 	for i, c := range r.caches {
