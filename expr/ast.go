@@ -1,5 +1,3 @@
-// Package expr is rsetl's SQL scalar expression language: Flink SQL's, compiled
-// to closures over the slots of a record.
 package expr
 
 import (

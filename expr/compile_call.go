@@ -10,6 +10,10 @@ import (
 // maxText bounds what one function makes: more is NULL.
 const maxText = 16 << 20
 
+// maxFill bounds what REPEAT and padding make, which short arguments can ask
+// any length of.
+const maxFill = 1 << 20
+
 // Call is one call of a function while it is compiled.
 type Call struct {
 	Node *Node

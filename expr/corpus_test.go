@@ -18,7 +18,7 @@ import (
 
 // corpusFloor is the number of cases that agree with Flink in value, type and
 // text; it only ever rises.
-const corpusFloor = 0
+const corpusFloor = 5920
 
 type corpusCase struct {
 	Family  string          `json:"family"`
@@ -51,11 +51,11 @@ var corpusColumns = map[string]string{"rn": "INT", "s": "STRING", "p": "STRING",
 	"b": "BOOLEAN", "b2": "BOOLEAN", "ts": "TIMESTAMP(3)", "ts2": "TIMESTAMP(3)", "dt": "DATE", "tm": "TIME(0)", "arr": "ARRAY<STRING>", "m": "MAP<STRING,STRING>", "js": "STRING"}
 
 func mustType(s string) Type {
-	e, err := Parse("CAST(NULL AS " + s + ")")
+	t, err := ParseType(s)
 	if err != nil {
 		panic(err)
 	}
-	return e.root.Type
+	return t
 }
 
 func loadValue(env *Env, v any, t Type) record.Value {

@@ -17,8 +17,7 @@ type Env struct {
 	stack []record.Value // arguments of the calls under way
 	items []record.Value // arrays and maps under construction
 	tmp   []byte
-	offs  []int32 // starts of characters
-	ends  []int   // of regex captures
+	node  jnode // a JSON scalar
 
 	patterns map[patternKey]any
 }

@@ -44,14 +44,13 @@ func lookup(c *Call, accept func(n *jnode) bool) jsonLookup {
 		if p == nil {
 			return nil, jsonError, false
 		}
-		root := parseJSON(env.bytes(v))
-		if root == nil && p.lax {
+		n, root := p.lookup(env, env.bytes(v))
+		if root == 0 && p.lax {
 			return nil, jsonEmpty, false
 		}
-		if root == nil || root.kind == 'n' {
+		if root == 0 || root == 'n' {
 			return nil, jsonError, false
 		}
-		n := p.find(root)
 		if n == nil || !accept(n) {
 			if p.lax {
 				return nil, jsonEmpty, false
@@ -157,7 +156,7 @@ func jsonFuncs() []Function {
 					if n.kind == '0' {
 						v = putJSON(env, func(dst []byte) []byte { return appendBigDecimal(dst, n.text) })
 					} else {
-						v = env.B.PutString(string(n.text))
+						v = env.B.PutBytes(n.text)
 					}
 					if t.isText() {
 						return v

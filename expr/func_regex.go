@@ -1,10 +1,6 @@
 package expr
 
-import (
-	"unicode/utf8"
-
-	"github.com/rsetl/rsetl/record"
-)
+import "github.com/rsetl/rsetl/record"
 
 // regexArg gives argument i as a compiled expression per record, nil where it
 // is NULL or wrong. A wrong constant is a load error.
@@ -24,22 +20,6 @@ func regexArg(c *Call, i int) (func(env *Env, rec int) regex, error) {
 		}
 		return env.regex(env.bytes(v), false, 0)
 	}, nil
-}
-
-// matches calls f with the offsets of every match in turn; after an empty one it goes on a character later.
-func matches(re regex, p []byte, f func(m []int) bool) {
-	var buf [20]int
-	for at := 0; at <= len(p); {
-		m := re.find(p, at, buf[:0])
-		if m == nil || !f(m) {
-			return
-		}
-		at = m[1]
-		if m[1] == m[0] {
-			_, w := utf8.DecodeRune(p[at:])
-			at += max(w, 1)
-		}
-	}
 }
 
 // over builds a function of a text (argument 0) and an expression (argument 1).
@@ -98,8 +78,7 @@ func regexFuncs() []Function {
 					if n.IsNull() || n.Int() < 0 || n.Int() > int64(re.groups()) {
 						return null
 					}
-					var buf [20]int
-					m := re.find(env.bytes(v), 0, buf[:0])
+					m := re.find(env.bytes(v))
 					if m == nil || m[2*n.Int()] < 0 {
 						return null
 					}
@@ -121,12 +100,13 @@ func regexFuncs() []Function {
 					}
 					off, at, big := len(env.B.Buf), 0, false
 					buf := env.B.Buf
-					matches(re, p, func(m []int) bool {
+					for _, m := range re.all(p) {
 						buf = append(append(buf, p[at:m[0]]...), repl...)
 						at = m[1]
-						big = len(buf)-off > maxText
-						return !big
-					})
+						if big = len(buf)-off > maxText; big {
+							break
+						}
+					}
 					if big {
 						return null
 					}
@@ -136,15 +116,12 @@ func regexFuncs() []Function {
 			}},
 		{Name: "REGEXP_COUNT", Signature: "REGEXP_COUNT(text, regex)", Summary: "the number of matches", Example: "REGEXP_COUNT('a1b22', '\\d+')", ExampleResult: "2", Args: "ss", Result: simple(TInt),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				n := int64(0)
-				matches(re, env.bytes(v), func([]int) bool { n++; return true })
-				return record.MakeInt(n)
+				return record.MakeInt(int64(len(re.all(env.bytes(v)))))
 			})},
 		{Name: "REGEXP_INSTR", Signature: "REGEXP_INSTR(text, regex)", Summary: "the number of the character where the first match begins, 0 where nothing matches", Example: "REGEXP_INSTR('abc', 'c')", ExampleResult: "3", Args: "ss", Result: simple(TInt),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				var buf [20]int
 				p := env.bytes(v)
-				m := re.find(p, 0, buf[:0])
+				m := re.find(p)
 				if m == nil {
 					return record.MakeInt(0)
 				}
@@ -152,8 +129,7 @@ func regexFuncs() []Function {
 			})},
 		{Name: "REGEXP_SUBSTR", Signature: "REGEXP_SUBSTR(text, regex)", Summary: "the first match", Nulls: "NULL where an argument is, or nothing matches", Example: "REGEXP_SUBSTR('abc123', '\\d+')", ExampleResult: "123", Args: "ss", Result: stringType(),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				var buf [20]int
-				m := re.find(env.bytes(v), 0, buf[:0])
+				m := re.find(env.bytes(v))
 				if m == nil {
 					return null
 				}
@@ -168,14 +144,13 @@ func regexFuncs() []Function {
 						return null
 					}
 					base := len(env.items)
-					matches(re, env.bytes(v), func(m []int) bool {
+					for _, m := range re.all(env.bytes(v)) {
 						x := null
 						if m[2*n.Int()] >= 0 {
 							x = v.Sub(m[2*n.Int()], m[2*n.Int()+1])
 						}
 						env.items = append(env.items, x)
-						return true
-					})
+					}
 					out := env.B.PutItems(record.Array, env.items[base:])
 					env.items = env.items[:base]
 					return out

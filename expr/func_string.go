@@ -172,7 +172,7 @@ func position(needle, p []byte, from int64) int64 {
 
 func pad(env *Env, a []record.Value, left bool) record.Value {
 	p, n, fill := env.bytes(a[0]), a[1].Int(), env.bytes(a[2])
-	if n < 0 || n > maxText || len(fill) == 0 {
+	if n < 0 || n > maxFill || len(fill) == 0 {
 		return null
 	}
 	have := charLen(p)
@@ -478,13 +478,13 @@ func stringFuncs() []Function {
 			Fn: func(env *Env, a []record.Value) record.Value { return pad(env, a, true) }},
 		{Name: "RPAD", Signature: "RPAD(text, length, fill)", Summary: "text filled up on the right, or cut, to the length", Nulls: "NULL where an argument is, the length is negative or the fill is empty and needed", Example: "RPAD('7', 3, '.')", ExampleResult: "7..", Args: "sis", Result: stringNN,
 			Fn: func(env *Env, a []record.Value) record.Value { return pad(env, a, false) }},
-		{Name: "REPEAT", Signature: "REPEAT(text, n)", Summary: "text n times; at most 16 MiB, else NULL", Example: "REPEAT('ab', 3)", ExampleResult: "ababab", Args: "si", Result: stringNN,
+		{Name: "REPEAT", Signature: "REPEAT(text, n)", Summary: "text n times; at most 1 MiB, else NULL", Example: "REPEAT('ab', 3)", ExampleResult: "ababab", Args: "si", Result: stringNN,
 			Fn: func(env *Env, a []record.Value) record.Value {
 				n, p := a[1].Int(), env.bytes(a[0])
 				if n <= 0 || len(p) == 0 {
 					return a[0].Sub(0, 0)
 				}
-				if n > maxText/int64(len(p)) {
+				if n > maxFill/int64(len(p)) {
 					return null
 				}
 				off := len(env.B.Buf)
@@ -571,6 +571,9 @@ func stringFuncs() []Function {
 	return fs
 }
 
+// maxPairs bounds the map that STR_TO_MAP makes of one text; looking for a key is linear.
+const maxPairs = 4096
+
 func strToMap(env *Env, a []record.Value) record.Value {
 	pair, key := []byte(","), []byte("=")
 	if len(a) == 2 {
@@ -587,8 +590,8 @@ func strToMap(env *Env, a []record.Value) record.Value {
 	v, p := a[0], env.bytes(a[0])
 	put := func(from, to int) {
 		k, val := v.Sub(from, to), null
-		if m := kr.find(p[:to], from, nil); m != nil && m[1] > m[0] {
-			k, val = v.Sub(from, m[0]), v.Sub(m[1], to)
+		if m := kr.find(p[from:to]); m != nil && m[1] > m[0] {
+			k, val = v.Sub(from, from+m[0]), v.Sub(from+m[1], to)
 		}
 		for at := base; at < len(env.items); at += 2 {
 			if same(env, env.items[at], k) {
@@ -596,16 +599,16 @@ func strToMap(env *Env, a []record.Value) record.Value {
 				return
 			}
 		}
-		env.items = append(env.items, k, val)
+		if len(env.items)-base < 2*maxPairs {
+			env.items = append(env.items, k, val)
+		}
 	}
 	from := 0
-	for from <= len(p) {
-		m := pr.find(p, from, nil)
-		if m == nil || m[1] == m[0] {
-			break
+	for _, m := range pr.all(p) {
+		if m[1] > m[0] {
+			put(from, m[0])
+			from = m[1]
 		}
-		put(from, m[0])
-		from = m[1]
 	}
 	if from < len(p) { // what is empty at the end is no entry
 		put(from, len(p))

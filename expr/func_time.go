@@ -365,7 +365,7 @@ func timeFuncs() []Function {
 					return nil, err
 				}
 				var zone *time.Location
-				if c.ArgType(0).Kind == TTimestampLTZ || c.ArgType(0).isDynamic() {
+				if c.ArgType(0).Kind == TTimestampLTZ {
 					zone = c.Zone()
 				}
 				f := c.Arg(0)

@@ -97,22 +97,35 @@ func (j *jparser) value(depth int) *jnode {
 			return nil
 		}
 		return &jnode{kind: '"', text: s}
-	case c == '-' || c >= '0' && c <= '9':
-		return j.number()
 	}
-	for _, w := range []string{"true", "false", "null"} {
-		if bytes.HasPrefix(j.p[j.i:], []byte(w)) {
-			j.i += len(w)
-			if j.i < len(j.p) && (j.p[j.i] >= 'a' && j.p[j.i] <= 'z' || j.p[j.i] >= '0' && j.p[j.i] <= '9') {
-				return nil
-			}
-			if w == "null" {
-				return &jnode{kind: 'n'}
-			}
-			return &jnode{kind: 'b', text: []byte(w)}
+	n := &jnode{}
+	if !j.scalar(n) {
+		return nil
+	}
+	return n
+}
+
+// scalar reads a number, boolean or null into n.
+func (j *jparser) scalar(n *jnode) bool {
+	if c := j.p[j.i]; c == '-' || c >= '0' && c <= '9' {
+		return j.number(n)
+	}
+	for _, w := range [...]string{"true", "false", "null"} {
+		if !bytes.HasPrefix(j.p[j.i:], []byte(w)) {
+			continue
 		}
+		start := j.i
+		j.i += len(w)
+		if j.i < len(j.p) && (j.p[j.i] >= 'a' && j.p[j.i] <= 'z' || j.p[j.i] >= '0' && j.p[j.i] <= '9') {
+			return false
+		}
+		n.kind = 'n'
+		if w != "null" {
+			n.kind, n.text = 'b', j.p[start:j.i]
+		}
+		return true
 	}
-	return nil
+	return false
 }
 
 func (n *jnode) put(key string, v *jnode) {
@@ -138,7 +151,7 @@ func (n *jnode) get(key string) *jnode {
 	return nil
 }
 
-func (j *jparser) number() *jnode {
+func (j *jparser) number(n *jnode) bool {
 	start := j.i
 	digits := func() bool {
 		at := j.i
@@ -152,12 +165,12 @@ func (j *jparser) number() *jnode {
 	}
 	first := j.i
 	if !digits() || j.p[first] == '0' && j.i > first+1 {
-		return nil
+		return false
 	}
 	if j.i < len(j.p) && j.p[j.i] == '.' {
 		j.i++
 		if !digits() {
-			return nil
+			return false
 		}
 	}
 	if j.i < len(j.p) && (j.p[j.i] == 'e' || j.p[j.i] == 'E') {
@@ -166,17 +179,18 @@ func (j *jparser) number() *jnode {
 			j.i++
 		}
 		if !digits() {
-			return nil
+			return false
 		}
 	}
 	if j.i < len(j.p) {
 		switch j.p[j.i] {
 		case ' ', '\t', '\n', '\r', ',', ']', '}':
 		default:
-			return nil // a number goes on with a letter: no token
+			return false // a number goes on with a letter: no token
 		}
 	}
-	return &jnode{kind: '0', text: j.p[start:j.i]}
+	n.kind, n.text = '0', j.p[start:j.i]
+	return true
 }
 
 func (j *jparser) str() ([]byte, bool) {

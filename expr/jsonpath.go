@@ -13,6 +13,7 @@ type jsonPath struct {
 	lax      bool
 	steps    []jsonStep
 	definite bool // names one place at most
+	quick    bool // names and indexes only: found without building a tree
 }
 
 type jsonStep struct {
@@ -53,6 +54,7 @@ func parseJSONPath(s string) (*jsonPath, error) {
 			p.definite = false
 		}
 	}
+	p.quick = p.simple()
 	return p, nil
 }
 

@@ -189,7 +189,9 @@ func (k *compilation) like(n *Node) (*code, *Error) {
 		}
 	}
 	escape := rune(0)
-	if n.Name == "LIKE" {
+	// Flink, too, takes a backslash in a constant pattern as it is, and as the
+	// escape in one that comes with the data.
+	if n.Name == "LIKE" && len(cs) == 2 && !cs[1].konst {
 		escape = defaultEscape
 	}
 	if len(cs) == 3 {

@@ -5,6 +5,24 @@ import (
 	"strings"
 )
 
+// ParseType reads a SQL type: "BIGINT NOT NULL", "TIMESTAMP_LTZ(3)", "MAP<STRING, INT>".
+// The error is an *Error.
+func ParseType(src string) (Type, error) {
+	toks, err := lex(src)
+	if err != nil {
+		return Any, err
+	}
+	p := &parser{src: src, toks: toks}
+	t, err := p.parseType()
+	if err == nil && p.peek().kind != tEOF {
+		err = errAt(p.peek().off, "unexpected %s after the type", p.peek().describe(src))
+	}
+	if err != nil {
+		return Any, err
+	}
+	return t, nil
+}
+
 // parseType reads a SQL type.
 func (p *parser) parseType() (Type, *Error) {
 	if err := p.enter(); err != nil {

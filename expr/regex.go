@@ -10,28 +10,29 @@ import (
 // engine can take the place of Go's.
 type regex interface {
 	match(p []byte) bool
-	// find gives the offsets of the match and its groups, appended to dst; nil where there is none.
-	find(p []byte, from int, dst []int) []int
+	// find gives the offsets of the first match and its groups, nil where there is none.
+	find(p []byte) []int
+	// all gives the same for every match, one after the other.
+	all(p []byte) [][]int
 	groups() int
 }
 
-type goRegex struct{ re *regexp.Regexp }
-
-func (r goRegex) match(p []byte) bool { return r.re.Match(p) }
-func (r goRegex) groups() int         { return r.re.NumSubexp() }
-func (r goRegex) find(p []byte, from int, dst []int) []int {
-	m := r.re.FindSubmatchIndex(p[from:])
-	if m == nil {
-		return nil
-	}
-	for _, x := range m {
-		if x >= 0 {
-			x += from
-		}
-		dst = append(dst, x)
-	}
-	return dst
+type goRegex struct {
+	re  *regexp.Regexp
+	lit *literalSet // answers match where the expression is only text
 }
+
+func (r goRegex) match(p []byte) bool {
+	if r.lit != nil {
+		if m, ok := r.lit.match(p); ok {
+			return m
+		}
+	}
+	return r.re.Match(p)
+}
+func (r goRegex) groups() int          { return r.re.NumSubexp() }
+func (r goRegex) find(p []byte) []int  { return r.re.FindSubmatchIndex(p) }
+func (r goRegex) all(p []byte) [][]int { return r.re.FindAllSubmatchIndex(p, -1) }
 
 // compileRegex compiles a regular expression in Java's notation as far as Go
 // has it, or a SIMILAR TO pattern.
@@ -49,7 +50,7 @@ func compileRegex(src string, similar bool, escape rune) (regex, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the regular expression %q is wrong: %s", src, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	return goRegex{re}, nil
+	return goRegex{re, literalsOf(src)}, nil
 }
 
 // javaToGo rewrites what Java writes otherwise: possessive quantifiers have no

@@ -37,7 +37,11 @@ const (
 )
 
 // Type is a static SQL type. The zero Type is ANY: the value's kind decides at
-// run time. Types are immutable.
+// run time. Types are immutable; ParseType makes one of its name.
+//
+// A TIMESTAMP is a wall clock, a TIMESTAMP_LTZ an instant, shown in the
+// compiler's zone. At run time both are record.Time; a field of type ANY that
+// holds one is taken as TIMESTAMP, in UTC.
 type Type struct {
 	Kind    TypeKind
 	NotNull bool

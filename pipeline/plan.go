@@ -331,15 +331,22 @@ func (c *compiler) build() {
 			n.slots = [2]int{c.p.Table.Slot("error.message"), c.p.Table.Slot("error.step")}
 		}
 	}
+	// Whatever a sink names has its slot before any sink is built: where fields are known at run time only, a slot
+	// is one more field to ship.
 	for _, s := range c.p.Sinks {
-		set := c.p.fields[s.At]
-		b := c.buildFor(s.decl, s.Name, s.At, set)
-		b.Ship, b.OpenEnded = set.shipped(), set.openEnded()
+		for _, name := range s.decl.ReadFields {
+			c.p.Table.Slot(name)
+		}
 		if s.decl.ReadAll {
-			for _, name := range b.Ship {
+			for _, name := range c.p.fields[s.At].shipped() {
 				c.p.Table.Slot(name)
 			}
 		}
+	}
+	for _, s := range c.p.Sinks {
+		set := c.p.fields[s.At]
+		b := c.buildFor(s.decl, s.Name, s.At, set)
+		b.Ship, b.OpenEnded = c.ship(set), set.openEnded()
 		s.When = b.Expr(s.conf.Common.When)
 		sink, err := s.conf.Config.Build(&b)
 		if err != nil {
@@ -347,6 +354,17 @@ func (c *compiler) build() {
 		}
 		s.Sink = sink
 	}
+}
+
+// ship lists the fields with a slot that may exist where set says, in slot order.
+func (c *compiler) ship(set *fieldSet) []string {
+	var out []string
+	for _, name := range c.p.Table.Names() {
+		if _, known := set.names[name]; !record.IsMeta(name) && (known || set.any || coveredBy(name, set.under)) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // compilePattern compiles multiline's pattern.

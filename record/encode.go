@@ -273,9 +273,6 @@ func (e *Encoder) appendOverflow(dst []byte, start int, b *Batch, row []Value, o
 			last = dir
 			dots = true
 		}
-		if dots && seen.has(name) {
-			return dst, false
-		}
 		if len(dst) == start {
 			dst = append(dst, '{')
 		} else if dst[len(dst)-1] != '{' {
@@ -288,7 +285,7 @@ func (e *Encoder) appendOverflow(dst []byte, start int, b *Batch, row []Value, o
 	for range depth {
 		dst = append(dst, '}')
 	}
-	// A field may come before the object of its name: only now are all objects known.
+	// A field may come before the object of its name: only now are all of them known.
 	if dots && e.leafIsObject(b, row, over, &seen) {
 		return dst, false
 	}
@@ -329,23 +326,19 @@ func commonObjects(a, b []byte) int {
 // objects are the paths of the objects that a record has opened.
 type objects struct {
 	path [32][]byte
-	bits [4]uint64 // a Bloom filter over paths' lengths and ends
+	bits uint64 // a Bloom filter over the paths
 	n    int
 }
 
-func (o *objects) bit(p []byte) (word, mask uint64) {
-	h := uint64(len(p))
-	if len(p) > 0 {
-		h = h*31 + uint64(p[len(p)-1])
-		h = h*31 + uint64(p[len(p)/2])
-		h = h*31 + uint64(p[0])
+func (*objects) bit(p []byte) uint64 {
+	if len(p) == 0 {
+		return 1
 	}
-	h *= 0x9E3779B97F4A7C15
-	return h >> 62, 1 << (h >> 56 & 63)
+	return 1 << ((len(p) + 7*int(p[len(p)-1])) & 63)
 }
 
 func (o *objects) has(p []byte) bool {
-	if w, m := o.bit(p); o.bits[w]&m == 0 {
+	if o.bits&o.bit(p) == 0 {
 		return false
 	}
 	for _, q := range o.path[:o.n] {
@@ -361,8 +354,7 @@ func (o *objects) open(p []byte) bool {
 	if o.n == len(o.path) || o.has(p) {
 		return false
 	}
-	w, m := o.bit(p)
-	o.bits[w] |= m
+	o.bits |= o.bit(p)
 	o.path[o.n] = p
 	o.n++
 	return true

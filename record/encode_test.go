@@ -85,7 +85,7 @@ func TestEncoder(t *testing.T) {
 		{"null stays, missing goes", []field{s("a", nil), s("b", missing{}), s("c", true)}, nil, false, `{"a":null,"c":true}`},
 		{"all missing", []field{s("a.b", missing{})}, nil, false, `{}`},
 		{"first missing", []field{s("a", missing{}), s("c", true)}, nil, false, `{"c":true}`},
-		{"metadata", []field{s("@path", "p"), s("@timestamp", "t"), o("@x", 1), o("y", 1)}, nil, false, `{"@timestamp":"t","y":1}`},
+		{"metadata", []field{s("@path", "p"), s("@timestamp", "t"), o("@offset", 1), o("@version", "1"), o("y", 1)}, nil, false, `{"@timestamp":"t","@version":"1","y":1}`},
 		{"metadata though asked for", []field{s("@path", "p"), s("a", 1)}, []string{"@path", "a"}, false, `{"a":1}`},
 		{"chosen", []field{s("a", 1), s("b", 2), o("c", 3)}, []string{"b"}, true, `{"b":2}`},
 		{"chosen and open", []field{s("a", 1), s("b", 2), o("c", 3)}, []string{"b"}, false, `{"b":2,"c":3}`},

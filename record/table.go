@@ -75,8 +75,19 @@ func (t *Table) ConstElems(vs []Value) int {
 	return off
 }
 
+// metaNames are the metadata that sources give.
+var metaNames = map[string]bool{"@path": true, "@offset": true, "@split": true, "@received": true, "@source": true, "@host": true,
+	"@topic": true, "@queue": true, "@keys": true, "@tags": true, "@properties": true, "@born": true, "@stored": true}
+
 // IsMeta tells whether a field is metadata (`@path`, `@offset`, ...): usable in
-// expressions, never shipped. `@timestamp` is an ordinary field.
+// expressions, never shipped. `@timestamp`, and other names with an @ that come with
+// the data, are ordinary fields.
 func IsMeta(name string) bool {
-	return strings.HasPrefix(name, "@") && name != "@timestamp" && !strings.HasPrefix(name, "@timestamp.")
+	if len(name) == 0 || name[0] != '@' {
+		return false
+	}
+	if i := strings.IndexByte(name, '.'); i > 0 {
+		name = name[:i]
+	}
+	return metaNames[name]
 }

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"errors"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -119,7 +120,7 @@ func Paths[T any](c *config.Context, m config.Map[T]) []string {
 		p, err := expr.ParsePath(e.Key)
 		if err != nil {
 			report(c.Errs, e.Node, c.Path(), err)
-		} else if record.IsMeta(p) {
+		} else if strings.HasPrefix(p, "@") && !record.Under(p, "@timestamp") {
 			c.Errorf(e.Node, "%s: names with @ are metadata and can't be set; only @timestamp can", p)
 		}
 		out = append(out, p)

@@ -2,6 +2,9 @@ package main
 
 // Every kind of component is registered by its package; this list is all there is to adding one.
 import (
+	_ "github.com/rsetl/rsetl/parsers/date"
+	_ "github.com/rsetl/rsetl/parsers/grok"
+	_ "github.com/rsetl/rsetl/parsers/json"
 	_ "github.com/rsetl/rsetl/sinks/file"
 	_ "github.com/rsetl/rsetl/sinks/null"
 	_ "github.com/rsetl/rsetl/sinks/sql/sqlite"

@@ -255,13 +255,11 @@ func (c *Cache) Add(ctx context.Context, s *record.Split, e *Encoded) error {
 	if len(e.Rejects) > 0 {
 		c.tail(q, now).reject(e)
 	}
-	if !q.flying {
-		switch {
-		case wasEmpty:
-			c.due.push(q, c.key(q.head))
-		case !wasFull && c.full(q.head):
-			c.due.fix(q, c.key(q.head))
-		}
+	switch { // a split that is in flight is in neither case: its head is there and sealed
+	case wasEmpty:
+		c.due.push(q, c.key(q.head))
+	case !wasFull && c.full(q.head):
+		c.due.fix(q, c.key(q.head))
 	}
 	c.kick()
 	return nil

@@ -359,9 +359,10 @@ func TestRejects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{deliver: func(n int, c *sinks.Chunk) ([]sinks.Reject, error) {
 			if n == 1 {
+				c.Skipped = 2
 				return nil, errors.New("503")
 			}
-			c.Skipped = 1
+			c.Skipped++
 			return []sinks.Reject{{Part: 0, Row: 1, Reason: "too long"}}, nil
 		}}
 		b := newBench(t, f, sinks.BatchConfig{Size: 10})
@@ -458,6 +459,27 @@ func TestMemory(t *testing.T) {
 		n, held := b.c.Counts()
 		equal(t, n.Received, 4)
 		equal(t, held, 1)
+	})
+}
+
+// A checkpoint doesn't wait for the interval, nor for rows behind it.
+func TestFlushIsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		b := newBench(t, f, sinks.BatchConfig{Interval: config.Duration(time.Hour)})
+		b.start()
+		at := time.Now()
+		b.mustAdd("a", "1")
+		b.mustAdd("b", "2")
+		m := b.c.Mark()
+		b.mustAdd("a", "3")
+		if _, _, err := b.c.Flush(context.Background(), m); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, time.Since(at), time.Duration(0))
+		synctest.Wait()
+		equal(t, len(f.got()), 2)
+		b.stop()
 	})
 }
 

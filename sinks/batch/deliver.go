@@ -28,8 +28,7 @@ type chunk struct {
 
 func (ch *chunk) take(q *split) {
 	t := q.head
-	q.flying = true
-	t.sealed = true
+	t.sealed = true // it is complete as it is delivered
 	ch.gen = t.gen
 	ch.splits = append(ch.splits, q)
 	ch.bytes += len(t.data)
@@ -144,7 +143,6 @@ func (c *Cache) finish(ch *chunk) {
 		g.Rejected += int64(len(t.rejects))
 		c.rows -= int64(len(t.rejects))
 		c.bytes -= t.cost()
-		q.flying = false
 		q.head = t.next
 		c.pools.put(t)
 		ch.splits[i] = nil

@@ -107,6 +107,11 @@ func (p *pools) grow(t *segment, n int) {
 	old := t.data
 	t.data = append(donor.data[:0], old...)
 	donor.data = old
+	if cap(donor.ends) > cap(t.ends) && cap(donor.pos) > cap(t.pos) {
+		ends, pos := t.ends, t.pos
+		t.ends, t.pos = append(donor.ends[:0], ends...), append(donor.pos[:0], pos...)
+		donor.ends, donor.pos = ends, pos
+	}
 	p.put(donor)
 }
 
@@ -129,9 +134,8 @@ func (p *pools) put(t *segment) {
 type split struct {
 	split      *record.Split
 	head, tail *segment
-	flying     bool   // head is being delivered; then it is not in the due heap
 	key        dueKey // of head, while in the due heap
-	at         int    // place in the due heap, -1 outside
+	at         int    // place in the due heap; -1 while head is in flight, and where there is none
 }
 
 // dueKey orders splits: earlier generations first, a checkpoint waits for them; then by when they are due.

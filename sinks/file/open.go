@@ -46,7 +46,8 @@ type file struct {
 	buf   []byte // rows of the chunk at hand
 	mark  int64  // len before the chunk at hand
 	old   tail   // tail before the chunk at hand
-	inUse bool   // in the chunk at hand
+	held  bool   // the chunk at hand has rows for it
+	begun bool   // some of them may be written
 }
 
 func (f *file) save() saved {

@@ -269,7 +269,7 @@ func (s *Sink) limit() error {
 	for s.open > s.maxOpen {
 		var old *file
 		for _, f := range s.files {
-			if f.h != nil && !f.inUse && (old == nil || f.used < old.used) {
+			if f.h != nil && (old == nil || f.used < old.used) {
 				old = f
 			}
 		}
@@ -291,12 +291,12 @@ func (s *Sink) forget() error {
 	}
 	var idle []*file
 	for _, f := range s.files {
-		if c, ok := s.committed[f.path]; ok && f.ready && !f.inUse && !f.torn && c.Len == f.len {
+		if c, ok := s.committed[f.path]; ok && f.ready && !f.held && !f.torn && c.Len == f.len {
 			idle = append(idle, f)
 		}
 	}
 	sort.Slice(idle, func(a, b int) bool { return idle[a].used < idle[b].used })
-	for _, f := range idle[:min(len(idle), max(s.maxKnown/4, 1))] {
+	for _, f := range idle[:min(len(idle), len(s.files)-s.maxKnown*3/4)] {
 		delete(s.files, f.path)
 		if err := s.close(f); err != nil {
 			return err
@@ -444,7 +444,7 @@ func (s *Sink) Deliver(_ context.Context, c *sinks.Chunk) ([]sinks.Reject, error
 			return nil, sinks.ErrUnprepared
 		}
 	}
-	for i, f := range s.touched {
+	for _, f := range s.touched {
 		if _, err := s.ensure(f.path); err != nil {
 			return nil, s.rollback(err)
 		}
@@ -454,7 +454,6 @@ func (s *Sink) Deliver(_ context.Context, c *sinks.Chunk) ([]sinks.Reject, error
 		if err := s.begin(f); err != nil {
 			return nil, s.rollback(err)
 		}
-		s.touched[i].inUse = true
 		if err := s.write(f, f.buf); err != nil {
 			return nil, s.rollback(err)
 		}
@@ -488,7 +487,7 @@ func (s *Sink) distribute(c *sinks.Chunk) (rejects []sinks.Reject, err error) {
 						return nil, err
 					}
 				}
-				f.inUse = false
+				f.held = true
 				s.touched = append(s.touched, f)
 			}
 			f.buf = append(f.buf, row...)
@@ -510,7 +509,7 @@ func hopeless(err error) string {
 // release ends the work on a chunk.
 func (s *Sink) release() {
 	for _, f := range s.touched {
-		f.inUse = false
+		f.held, f.begun = false, false
 		if cap(f.buf) > 64<<10 {
 			f.buf = nil
 		}
@@ -526,7 +525,7 @@ func (s *Sink) begin(f *file) error {
 	if s.template == nil {
 		s.touched = append(s.touched, f)
 	}
-	f.mark, f.old, f.inUse = f.len, f.tail, true
+	f.mark, f.old, f.held, f.begun = f.len, f.tail, true, true
 	st, err := f.h.Stat()
 	if err != nil {
 		return err
@@ -597,7 +596,7 @@ func (s *Sink) put(f *file, p []byte) error {
 // rollback takes the chunk's rows out of the files again.
 func (s *Sink) rollback(cause error) error {
 	for _, f := range s.touched {
-		if !f.inUse {
+		if !f.begun {
 			continue
 		}
 		if f.len == f.mark && !f.torn {
@@ -620,7 +619,14 @@ func (s *Sink) rollback(cause error) error {
 // Mark makes what was written durable and gives the files' lengths.
 func (s *Sink) Mark(context.Context) ([]byte, error) {
 	next := map[string]saved{}
-	for _, f := range s.files {
+	for _, f := range slices.Collect(maps.Values(s.files)) {
+		if (f.torn || f.dirty) && f.h == nil {
+			if g, err := s.ensure(f.path); err != nil {
+				return nil, err
+			} else if g != f {
+				f = g // it was moved while it was closed
+			}
+		}
 		if f.torn && f.h != nil {
 			if err := f.h.Truncate(f.len); err != nil {
 				return nil, fmt.Errorf("cut a failed write off %s: %w", f.path, err)
@@ -670,6 +676,9 @@ func (s *Sink) Committed(context.Context) error {
 		if s.ripe(f) {
 			s.rotateFile(f)
 		}
+	}
+	if err := s.forget(); err != nil {
+		s.log.Warn("an output file that is not used", "error", err)
 	}
 	return nil
 }

@@ -80,7 +80,8 @@ func (r *running) wait(ok func(v sourcetest.View) bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if err := r.out.Wait(ctx, ok); err != nil {
-		r.t.Fatalf("waited in vain: %v\n%q", err, r.out.Messages())
+		m := r.out.Messages()
+		r.t.Fatalf("waited in vain: %v\n%.300q", err, m[max(0, len(m)-10):])
 	}
 }
 
@@ -137,7 +138,11 @@ func add(t testing.TB, path, text string) {
 func equal(t testing.TB, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Fatalf("got  %q\nwant %q", got, want)
+		i := 0
+		for i < len(got) && i < len(want) && got[i] == want[i] {
+			i++
+		}
+		t.Fatalf("%d records, want %d, different from %d on:\ngot  %.300q\nwant %.300q", len(got), len(want), i, got[i:min(i+10, len(got))], want[i:min(i+10, len(want))])
 	}
 }
 

@@ -36,6 +36,9 @@ U+FFFD for what is not UTF-8. With ` + "`encoding`" + ` the text is converted to
 
 A line longer than ` + "`max_line`" + ` is a dead letter with its first bytes; its rest is skipped.
 
+With ` + "`multiline`" + `, lines are joined with LF. A record is committed once it is complete, so after a restart an open one
+comes whole. The limits are Logstash's: a record ends when it has more lines than ` + "`max_lines`" + `. A record of nothing but empty lines is skipped.
+
 Files whose content begins as gzip or zstd files do are decompressed; offsets are those of the content.
 
 A file is known by device and inode, and by its first KiB and the 256 bytes before the position. Renamed, it goes on where it

@@ -78,13 +78,19 @@ func refuse(path string, fi fs.FileInfo) error {
 	case m.IsRegular():
 		return nil
 	case m.IsDir():
-		return fmt.Errorf("%s is a folder; write %s/* to read the files in it", path, path)
+		return refused(fmt.Sprintf("%s is a folder; write %s/* to read the files in it", path, path))
 	case m&fs.ModeNamedPipe != 0:
-		return fmt.Errorf("%s is a pipe (FIFO), which can't be read again after a restart; use the source stdin: rsetl run … < %s", path, path)
+		return refused(fmt.Sprintf("%s is a pipe (FIFO), which can't be read again after a restart; use the source stdin: rsetl run … < %s", path, path))
 	default:
-		return fmt.Errorf("%s is not a regular file (%s)", path, m.Type())
+		return refused(fmt.Sprintf("%s is not a regular file (%s)", path, m.Type()))
 	}
 }
+
+// refused is the error for what is no regular file: the file that was meant isn't there.
+type refused string
+
+func (e refused) Error() string      { return string(e) }
+func (refused) Is(target error) bool { return target == fs.ErrNotExist }
 
 func (h *handle) close() {
 	h.stopDecoder()
@@ -165,7 +171,7 @@ func (h *handle) decoder() error {
 		h.dec, h.stop = z, func() { z.Close() }
 		return nil
 	}
-	z, err := zstd.NewReader(h.raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
+	z, err := zstd.NewReader(h.raw, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
 	if err != nil {
 		return err
 	}

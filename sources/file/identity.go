@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -68,16 +67,20 @@ func (m *meta) encode() map[string]string {
 	out := map[string]string{
 		"dev":   strconv.FormatUint(m.id.dev, 10),
 		"inode": strconv.FormatUint(m.id.ino, 10),
-		"print": fmt.Sprintf("%d:%s", m.print.n, m.print.sum),
+		"print": strconv.Itoa(m.print.n) + ":" + m.print.sum,
 	}
-	var t []string
+	var buf [128]byte
+	t := buf[:0]
 	for _, a := range m.tails {
 		if a.off >= 0 {
-			t = append(t, fmt.Sprintf("%d:%s", a.off, a.sum))
+			if len(t) > 0 {
+				t = append(t, ',')
+			}
+			t = append(append(strconv.AppendInt(t, a.off, 10), ':'), a.sum...)
 		}
 	}
 	if len(t) > 0 {
-		out["tail"] = strings.Join(t, ",")
+		out["tail"] = string(t)
 	}
 	if m.gone != 0 {
 		out["gone"] = strconv.FormatInt(m.gone, 10)

@@ -32,7 +32,11 @@ func (r *run) list() []found {
 			paths = append(paths, p)
 			continue
 		}
-		m, err := doublestar.FilepathGlob(p)
+		var opts []doublestar.GlobOption
+		if strings.Contains(p, "**") { // symbolic links may go round in circles
+			opts = append(opts, doublestar.WithNoFollow())
+		}
+		m, err := doublestar.FilepathGlob(p, opts...)
 		if err != nil {
 			r.setTrouble(p, fmt.Errorf("cannot look for %s: %w", p, err))
 			continue
@@ -57,7 +61,9 @@ func (r *run) list() []found {
 			if !r.said[p] && (literal || !fi.IsDir()) { // a glob matches folders too; that is no mistake
 				r.said[p] = true
 				r.log.Warn("not read", "err", err)
-				r.out.Trouble(err)
+				if literal {
+					r.setTrouble(p, err)
+				}
 				if r.once && literal {
 					r.failed = append(r.failed, err)
 				}
@@ -111,6 +117,23 @@ type candidate struct {
 	id   fileID
 	h    *handle
 	head []byte
+	sums map[int]string // hashes of head's beginnings, for what many splits are compared with
+}
+
+// fits is fingerprint.fits for head.
+func (c *candidate) fits(p fingerprint) bool {
+	if len(c.head) < p.n {
+		return false
+	}
+	sum, ok := c.sums[p.n]
+	if !ok {
+		if c.sums == nil {
+			c.sums = map[int]string{}
+		}
+		sum = hash(c.head[:p.n])
+		c.sums[p.n] = sum
+	}
+	return sum == p.sum
 }
 
 // scan looks for files that came, moved or went.
@@ -133,6 +156,7 @@ func (r *run) scan() error {
 		}
 	}
 
+	clear(r.unborn)
 	there := map[fileID]bool{}
 	var cands []*candidate
 	for _, f := range files {
@@ -184,6 +208,10 @@ func (r *run) scan() error {
 			}
 		}
 	}
+	r.paths = make(map[string]*entry, len(r.entries))
+	for _, e := range r.entries {
+		r.paths[e.path] = e
+	}
 	return r.forget(there)
 }
 
@@ -226,6 +254,11 @@ func (r *run) identify(cands []*candidate) (opened []*entry, err error) {
 	}
 	atEnd := r.first && r.atEnd && r.out.Fresh()
 	for _, c := range rest {
+		if c.fi.Size() == 0 && !r.once {
+			// It has nothing to read, and may become anything: a packed copy, say.
+			r.unborn[c.path] = true
+			continue
+		}
 		if c.h == nil && !r.look(c) {
 			continue
 		}
@@ -311,10 +344,8 @@ func (r *run) original(c *candidate) (*known, []byte) {
 		}
 		// A copy is made while the original is there. A file made after it was deleted is another
 		// one, however it begins.
-		if k.died != 0 {
-			if b := born(c.h.f); b != 0 && b >= k.died {
-				continue
-			}
+		if !c.fits(k.m.print) || c.after(k.died, k.st.Path) {
+			continue
 		}
 		if ok, t, err := k.m.trust(c.h, c.head, k.pos); ok && err == nil {
 			best, tail = k, t
@@ -323,8 +354,9 @@ func (r *run) original(c *candidate) (*known, []byte) {
 	return best, tail
 }
 
-// mustWait tells whether c looks like a copy of a file that is still read: until that one is gone or
-// truncated it isn't known which of them carries the split on.
+// mustWait tells whether c looks like a copy of a file that is still read, or may become one: until
+// the original is gone or truncated it isn't known which of them carries the split on, and while c
+// is written it isn't known what it is.
 func (r *run) mustWait(c *candidate) bool {
 	if r.once || r.first {
 		return false
@@ -332,28 +364,86 @@ func (r *run) mustWait(c *candidate) bool {
 	if since, ok := r.waiting[c.id]; ok && time.Since(since) > copyWait {
 		return false
 	}
+	of := ""
 	for _, e := range r.entries {
-		if e.c.End() == 0 || e.m.print.n == 0 || !e.m.print.fits(c.head) {
+		if e.c.End() == 0 || e.m.print.n == 0 || !e.mayBegin(c) || r.madeAfter(c, e) {
 			continue
 		}
-		if !e.left.IsZero() && e.h != nil {
-			if fi, err := e.h.stat(); err == nil {
-				if d, b := deleted(fi), born(c.h.f); d != 0 && b != 0 && b >= d {
-					continue
-				}
+		if r.resembles(c, e.m.print, e.c.End(), hash(e.c.Tail())) {
+			of = e.path
+			break
+		}
+	}
+	if of == "" {
+		for _, k := range r.known {
+			if k.pos == 0 || k.m.print.n == 0 || k.m.id == c.id || len(c.head) < k.m.print.n && c.h.kind == plain {
+				continue
+			}
+			if c.after(k.died, k.st.Path) {
+				continue
+			}
+			if r.resembles(c, k.m.print, k.pos, "") {
+				of = k.st.Path
+				break
 			}
 		}
-		tail, err := c.h.tail(e.c.End())
-		if err != nil || hash(tail) != hash(e.c.Tail()) {
-			continue
-		}
-		if _, ok := r.waiting[c.id]; !ok {
-			r.waiting[c.id] = time.Now()
-			r.log.Info("file looks like a copy of one that is being read; it waits", "path", c.path, "of", e.path)
-		}
-		return true
 	}
-	return false
+	if of == "" {
+		return false
+	}
+	r.unborn[c.path] = true
+	if _, ok := r.waiting[c.id]; !ok {
+		r.waiting[c.id] = time.Now()
+		r.log.Info("file looks like a copy of another one; it waits", "path", c.path, "of", of)
+	}
+	return true
+}
+
+// resembles: c has the same bytes before pos, or is a part of it that is still growing.
+func (r *run) resembles(c *candidate, p fingerprint, pos int64, sum string) bool {
+	if len(c.head) >= p.n && !c.fits(p) {
+		return false
+	}
+	growing := time.Since(c.fi.ModTime()) < r.cfg.RotateWait.D()
+	if len(c.head) < p.n {
+		return growing
+	}
+	tail, err := c.h.tail(pos)
+	if err != nil {
+		return growing
+	}
+	return hash(tail) == sum
+}
+
+// mayBegin tells whether c begins as e's file does, as far as c goes.
+func (e *entry) mayBegin(c *candidate) bool {
+	if len(c.head) >= e.m.print.n {
+		return c.fits(e.m.print)
+	}
+	if e.h == nil || len(c.head) == 0 {
+		return c.h.kind != plain
+	}
+	head, err := e.h.head(len(c.head))
+	return err == nil && string(head) == string(c.head)
+}
+
+// madeAfter: a file that was made after e's was deleted is no copy of it.
+func (r *run) madeAfter(c *candidate, e *entry) bool {
+	if e.left.IsZero() || e.h == nil {
+		return false
+	}
+	fi, err := e.h.stat()
+	if err != nil {
+		return false
+	}
+	return c.after(deleted(fi), e.path)
+}
+
+// after tells whether the file was made after one at that path was deleted, 0 for not or not known. Where
+// the clock of file times is too coarse to tell, one at the same path was, and a packed copy beside it wasn't.
+func (c *candidate) after(died int64, path string) bool {
+	b := born(c.h.f)
+	return died != 0 && (b > died || b == died && c.path == path)
 }
 
 // lastLine is where a file that is read from its end begins: behind its last newline, so that
@@ -416,14 +506,25 @@ func (r *run) entry(st state.Split, m meta, path string, h *handle, fi fs.FileIn
 	e := &entry{st: st, m: m, path: path, size: fi.Size(), grown: time.Now(), limit: -1}
 	e.c = r.format.NewCutter(r.table, st.ID, path, pos, head)
 	e.c.SetTail(tail)
+	if m.print.n < printLen {
+		e.head = head
+	}
 	e.checked = true
 	e.st.Path, e.st.Meta = path, m.encode()
 	r.clearTrouble(path)
+	delete(r.said, path)
 	r.byID[m.id] = e
-	if r.once && r.open >= r.cfg.MaxOpen {
-		h.close()
+	if h.pos < keepDecoder {
+		h.stopDecoder()
+	}
+	if !r.once {
+		r.makeRoom(true)
+	}
+	if r.open >= r.cfg.MaxOpen {
+		h.close() // opened again when its turn comes
 	} else {
-		r.adopt(e, h)
+		e.h = h
+		r.open++
 		r.tick++
 		e.used = r.tick
 	}
@@ -449,6 +550,7 @@ func (r *run) openAll(es []*entry) error {
 	for i, e := range es {
 		e.sp = sps[i]
 		r.entries = append(r.entries, e)
+		r.paths[e.path] = e
 		r.activate(e)
 	}
 	return nil

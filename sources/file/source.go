@@ -28,6 +28,8 @@ const (
 	copyWait    = time.Minute    // how long a copy of a file that is still there waits for what becomes of it
 	forgetAfter = 24 * time.Hour // how long a file that is gone is remembered, to know a copy of it again
 	onceTries   = 3
+	maxDecoders = 4       // files that are decompressed at a time
+	keepDecoder = 1 << 20 // a decoder that got further than this while looking at the file is kept
 )
 
 // Source reads files.
@@ -54,8 +56,9 @@ type entry struct {
 	path string
 	h    *handle // nil: not open now
 	c    *text.Cutter
-	size int64 // of the file when last looked at
-	seen stamp // the file when last looked at; zero: it is to be looked at again
+	head []byte // the content's first bytes, until there are enough for the fingerprint
+	size int64  // of the file when last looked at
+	seen stamp  // the file when last looked at; zero: it is to be looked at again
 
 	active  bool // in the queue: there may be something to read
 	idle    bool // as last told to the runner
@@ -79,9 +82,11 @@ type run struct {
 	out     sources.Output
 	entries []*entry // in the order they were found
 	byID    map[fileID]*entry
+	paths   map[string]*entry // as the last scan found them
 	queue   []*entry
 	known   map[string]*known
-	waiting map[fileID]time.Time // copies of files that are still there, since when
+	waiting map[fileID]time.Time // files that look like copies of others, since when
+	unborn  map[string]bool      // paths that match but aren't opened yet
 	open    int
 	tick    int64
 
@@ -114,8 +119,8 @@ type item struct {
 func (s *Source) Run(ctx context.Context, out sources.Output) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &run{Source: s, ctx: ctx, out: out, byID: map[fileID]*entry{}, known: map[string]*known{},
-		waiting: map[fileID]time.Time{}, items: make(chan item, 2), sent: make(chan error, 1),
+	r := &run{Source: s, ctx: ctx, out: out, byID: map[fileID]*entry{}, paths: map[string]*entry{}, known: map[string]*known{},
+		waiting: map[fileID]time.Time{}, unborn: map[string]bool{}, items: make(chan item, 2), sent: make(chan error, 1),
 		trouble: map[string]error{}, said: map[string]bool{}, first: true}
 	for _, st := range out.Known() {
 		r.known[st.ID] = &known{st: st, m: decodeMeta(st.Meta), pos: st.Position().Offset}
@@ -149,36 +154,47 @@ func (s *Source) Run(ctx context.Context, out sources.Output) error {
 func (r *run) send(cancel context.CancelCauseFunc) {
 	var err error
 	for it := range r.items {
-		switch {
-		case err != nil:
+		if err != nil {
 			if it.b != nil {
 				r.out.Return(it.b)
 			}
-		case it.b != nil:
-			if it.update != nil {
-				r.out.Update(*it.update)
-			}
-			if err = r.out.Send(r.ctx, it.b); err != nil {
-				cancel(err)
-			}
-		case it.finish:
-			r.out.Finish(it.sp, it.done)
-			if it.update != nil {
-				r.out.Update(*it.update)
-			}
-		case it.idle != 0:
-			r.out.Idle(it.sp, it.idle > 0)
-		case it.forget != "":
-			r.out.Forget(it.forget)
-		case it.update != nil:
-			r.out.Update(*it.update)
+			continue
+		}
+		if err = r.tell(it); err != nil {
+			cancel(err)
 		}
 	}
 	r.sent <- err
 }
 
+// tell tells the runner one thing.
+func (r *run) tell(it item) error {
+	switch {
+	case it.b != nil:
+		if it.update != nil {
+			r.out.Update(*it.update)
+		}
+		return r.out.Send(r.ctx, it.b)
+	case it.finish:
+		r.out.Finish(it.sp, it.done)
+		if it.update != nil {
+			r.out.Update(*it.update)
+		}
+	case it.idle != 0:
+		r.out.Idle(it.sp, it.idle > 0)
+	case it.forget != "":
+		r.out.Forget(it.forget)
+	case it.update != nil:
+		r.out.Update(*it.update)
+	}
+	return nil
+}
+
 // put hands an item to the sender. While that is blocked, new files are still looked for.
 func (r *run) put(it item) error {
+	if r.once { // nothing else is to be done meanwhile
+		return r.tell(it)
+	}
 	select { // so that one that can be sent is, also at the end
 	case r.items <- it:
 		return nil
@@ -235,6 +251,9 @@ func (r *run) untilScan() time.Duration {
 		return time.Hour
 	}
 	d := r.cfg.Scan.D()
+	if len(r.unborn) > 0 {
+		d = min(d, r.cfg.Poll.D())
+	}
 	if r.rescan {
 		d = min(d, max(minScan, 20*r.scanCost))
 	}
@@ -264,8 +283,11 @@ func (r *run) notices() {
 	if len(names) == 0 {
 		return
 	}
-	for _, e := range r.entries {
-		if names[e.path] {
+	for p := range r.unborn {
+		r.rescan = r.rescan || names[p]
+	}
+	for p := range names {
+		if e := r.paths[p]; e != nil {
 			r.activate(e)
 		}
 	}
@@ -322,6 +344,10 @@ func (r *run) turn() error {
 		}
 	}
 	e.after = nil
+	if !r.once && e.h != nil && e.h.kind != plain && e.h.dec == nil && r.decoders() >= maxDecoders {
+		r.queue = append(r.queue, e) // those that have one are in the queue too
+		return nil
+	}
 	blocks := turnBlocks
 	if r.once {
 		blocks = 1 << 30
@@ -347,6 +373,16 @@ func (r *run) turn() error {
 	}
 	r.queue = append(r.queue, e)
 	return nil
+}
+
+// decoders counts the files that are being decompressed: each takes memory, up to some MiB.
+func (r *run) decoders() (n int) {
+	for _, e := range r.queue {
+		if e.h != nil && e.h.dec != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // rest waits until there may be something to do: all files had nothing.
@@ -470,6 +506,7 @@ func (r *run) read(e *entry) (more bool, err error) {
 		}
 		return false, r.retry(e, "read", err)
 	}
+	e.begins(p[:m])
 	e.c.Cut(b, m, text.More)
 	r.mended(e)
 	return true, r.deliver(e, b)
@@ -493,12 +530,23 @@ func (r *run) deliver(e *entry, b *record.Batch) error {
 		return nil
 	}
 	e.m.push(anchorOf(e.c.End(), e.c.Tail()))
-	if e.m.print.n < printLen {
-		if head, err := e.h.head(printLen); err == nil && len(head) > e.m.print.n {
-			e.m.print = printOf(head)
-		}
-	}
 	return r.put(item{b: b, update: e.state()})
+}
+
+// begins lets the fingerprint grow with p, which was read at ReadOffset: it is made of what was read,
+// so that it can't be of something that took the file's place since.
+func (e *entry) begins(p []byte) {
+	off := e.c.ReadOffset()
+	if e.m.print.n >= printLen || off >= printLen || int64(len(e.head)) < off {
+		return
+	}
+	e.head = append(e.head[:off], p[:min(len(p), printLen-int(off))]...)
+	if len(e.head) > e.m.print.n {
+		e.m.print = printOf(e.head)
+	}
+	if len(e.head) == printLen {
+		e.head = nil
+	}
 }
 
 // state is what the store is to know of e now.
@@ -666,7 +714,7 @@ func (r *run) carryOn(e *entry) (bool, error) {
 				if ok && err == nil {
 					e.m.id, e.path, e.c.Path = idOf(fi), f.path, f.path
 					e.size, e.left, e.checked, e.grown = fi.Size(), time.Time{}, true, time.Now()
-					r.byID[e.m.id] = e
+					r.byID[e.m.id], r.paths[e.path] = e, e
 					r.open++
 					delete(r.waiting, e.m.id)
 					r.log.Info("file was copied and truncated; its copy is read on", "path", f.path, "offset", e.c.End())
@@ -703,6 +751,7 @@ func (r *run) readPacked(e *entry, fi fs.FileInfo) (bool, error) {
 	}
 	p := e.c.Begin(b, n)
 	m, err := e.h.readAt(p, e.c.ReadOffset())
+	e.begins(p[:m])
 	e.c.Cut(b, m, text.More)
 	if derr := r.deliver(e, b); derr != nil {
 		return false, derr
@@ -752,6 +801,9 @@ func (r *run) retry(e *entry, what string, err error) error {
 		r.log.Error("file is left out", "path", e.path, "err", err)
 		r.failed = append(r.failed, err)
 		return r.release(e)
+	}
+	if e.h != nil {
+		e.h.stopDecoder()
 	}
 	e.wait = min(max(2*e.wait, retryFirst), retryMost)
 	e.next = time.Now().Add(e.wait)
@@ -864,31 +916,33 @@ func (r *run) reopen(e *entry) (ok bool, err error) {
 	return true, nil
 }
 
-// adopt gives e its handle and closes another one where there are too many.
+// adopt gives e its handle.
 func (r *run) adopt(e *entry, h *handle) {
-	r.makeRoom()
+	r.makeRoom(false)
 	e.h = h
 	r.open++
 }
 
-// makeRoom closes the handles that were not used for longest. Files that left their path keep theirs:
-// they couldn't be opened again.
-func (r *run) makeRoom() {
+// makeRoom closes handles where there are as many as there may be: of those with nothing to read the
+// ones that were not used for longest, unless idle says so then others too. Files that left their
+// path keep theirs, they couldn't be opened again.
+func (r *run) makeRoom(idle bool) {
 	for r.open >= r.cfg.MaxOpen {
 		var lru *entry
 		for _, e := range r.entries {
-			if e.h != nil && !e.busy && e.left.IsZero() && e.c.Deadline().IsZero() && (lru == nil || e.used < lru.used) {
+			if e.h == nil || e.busy || !e.left.IsZero() || !e.c.Deadline().IsZero() || idle && e.active {
+				continue
+			}
+			if lru == nil || !e.active && lru.active || e.active == lru.active && e.used < lru.used {
 				lru = e
 			}
 		}
 		if lru == nil {
 			return
 		}
-		if !lru.active {
-			lru.seen = stamp{}
-			if fi, err := lru.h.stat(); err == nil && (lru.h.kind != plain && stampOf(fi) == lru.h.seen || lru.h.kind == plain && fi.Size() == lru.c.ReadOffset()) {
-				lru.seen = stampOf(fi)
-			}
+		lru.seen = stamp{}
+		if fi, err := lru.h.stat(); err == nil && !lru.active && (lru.h.kind != plain && stampOf(fi) == lru.h.seen || lru.h.kind == plain && fi.Size() == lru.c.ReadOffset()) {
+			lru.seen = stampOf(fi)
 		}
 		lru.c.Rewind()
 		lru.checked = false

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dlclark/regexp2"
+)
+
+func (r *Regex) useRegexp(text string) error {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		return err
+	}
+	r.Engine = "regexp"
+	r.make = func() Matcher { return &goMatcher{re: re} }
+	return nil
+}
+
+type goMatcher struct{ re *regexp.Regexp }
+
+func (m *goMatcher) Match(text []byte, caps []int) (bool, error) {
+	loc := m.re.FindSubmatchIndex(text)
+	if loc == nil {
+		return false, nil
+	}
+	copy(caps, loc)
+	return true, nil
+}
+
+func (r *Regex) useRegexp2(text string) error {
+	re, err := regexp2.Compile(text, regexp2.None)
+	if err != nil {
+		return err
+	}
+	re.MatchTimeout = Timeout
+	r.Engine = "regexp2"
+	r.make = func() Matcher { return &backMatcher{re: re} }
+	return nil
+}
+
+// backMatcher runs a backtracking expression. regexp2 works on runes; offs maps them back to bytes. Bytes
+// that are not UTF-8 are U+FFFD to it, as they are to Go's regexp.
+type backMatcher struct {
+	re    *regexp2.Regexp
+	runes []rune
+	offs  []int
+}
+
+// maxBacktrack bounds what a backtracking engine is given: its cost is not linear.
+const maxBacktrack = 1 << 20
+
+func (m *backMatcher) Match(text []byte, caps []int) (bool, error) {
+	if len(text) > maxBacktrack {
+		return false, ErrTimeout
+	}
+	m.runes, m.offs = m.runes[:0], m.offs[:0]
+	for i := 0; i < len(text); {
+		c, n := utf8.DecodeRune(text[i:])
+		m.runes = append(m.runes, c)
+		m.offs = append(m.offs, i)
+		i += n
+	}
+	m.offs = append(m.offs, len(text))
+	start := time.Now()
+	found, err := m.re.FindRunesMatch(m.runes)
+	if err != nil || found == nil && time.Since(start) > Timeout {
+		return false, ErrTimeout
+	}
+	if found == nil {
+		return false, nil
+	}
+	for i := range caps {
+		caps[i] = -1
+	}
+	for i, g := range found.Groups() {
+		if 2*i+1 < len(caps) && len(g.Captures) > 0 {
+			caps[2*i], caps[2*i+1] = m.offs[g.Index], m.offs[g.Index+g.Length]
+		}
+	}
+	return true, nil
+}

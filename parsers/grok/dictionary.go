@@ -1,0 +1,83 @@
+// Package grok parses text with named patterns: `%{IPORHOST:source.address}`.
+package grok
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/elastic/go-grok/patterns"
+)
+
+// Dictionary is a set of pattern definitions by name.
+type Dictionary map[string]string
+
+// fileMaps are go-grok's maps. Its names are those of the Elastic Common Schema.
+var fileMaps = []map[string]string{
+	patterns.Default, patterns.AWS, patterns.Bind9, patterns.Bro, patterns.Exim, patterns.Firewalls, patterns.HAProxy, patterns.Httpd,
+	patterns.Java, patterns.Junos, patterns.Maven, patterns.MCollective, patterns.MongoDB, patterns.PostgreSQL, patterns.Rails,
+	patterns.Redis, patterns.Ruby, patterns.Squid, patterns.Syslog,
+}
+
+// Set gives the definitions of a set, ecs or legacy. The caller must not change them.
+func Set(name string) (Dictionary, bool) {
+	switch name {
+	case "ecs":
+		return ecsSet(), true
+	case "legacy":
+		return legacySet(), true
+	}
+	return nil, false
+}
+
+// Sets are the names that Set knows.
+var Sets = []string{"ecs", "legacy"}
+
+var ecsSet = sync.OnceValue(func() Dictionary {
+	d := Dictionary{}
+	for _, m := range fileMaps {
+		for name, def := range m {
+			// Go's group syntax with ___ for the dots of a path.
+			d[name] = strings.ReplaceAll(def, "(?P<", "(?<")
+		}
+	}
+	maps.Copy(d, corrections)
+	return d
+})
+
+var legacySet = sync.OnceValue(func() Dictionary {
+	d := maps.Clone(ecsSet())
+	maps.Copy(d, legacy)
+	return d
+})
+
+// corrections bring go-grok's definitions to what Logstash's give.
+var corrections = Dictionary{
+	"BASE10NUM": `(?:[+-]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+))`,
+
+	"HTTPDATE": `%{MONTHDAY}/%{MONTH}/%{YEAR}:%{TIME} %{INT}`,
+	"HTTPD_COMMONLOG": `%{IPORHOST:source.address} (?:-|%{HTTPDUSER:apache.access.user.identity}) (?:-|%{HTTPDUSER:user.name}) \[%{HTTPDATE:timestamp}\] ` +
+		`"(?:%{WORD:http.request.method} %{NOTSPACE:url.original}(?: HTTP/%{NUMBER:http.version})?|%{DATA})" ` +
+		`(?:-|%{INT:http.response.status_code:int}) (?:-|%{INT:http.response.body.bytes:int})`,
+
+	"SYSLOGPROG":     `%{PROG:process.name}(?:\[%{POSINT:process.pid:int}\])?`,
+	"SYSLOGFACILITY": `<%{NONNEGINT:log.syslog.facility.code:int}.%{NONNEGINT:log.syslog.priority:int}>`,
+	"SYSLOGBASE":     `%{SYSLOGTIMESTAMP:timestamp} (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:host.hostname} %{SYSLOGPROG}:`,
+	"SYSLOGBASE2":    `(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp}) (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:host.hostname}+(?: %{SYSLOGPROG}:|)`,
+	"PROG":           `[\x21-\x5a\x5c\x5e-\x7e]+`,
+}
+
+// legacy are the definitions whose field names differ without the Elastic Common Schema.
+var legacy = Dictionary{
+	"HTTPD_COMMONLOG": `%{IPORHOST:clientip} %{HTTPDUSER:ident} %{HTTPDUSER:auth} \[%{HTTPDATE:timestamp}\] ` +
+		`"(?:%{WORD:verb} %{NOTSPACE:request}(?: HTTP/%{NUMBER:httpversion})?|%{DATA:rawrequest})" (?:-|%{NUMBER:response}) (?:-|%{NUMBER:bytes})`,
+	"HTTPD_COMBINEDLOG": `%{HTTPD_COMMONLOG} %{QS:referrer} %{QS:agent}`,
+	"SYSLOGPROG":        `%{PROG:program}(?:\[%{POSINT:pid}\])?`,
+	"SYSLOGFACILITY":    `<%{NONNEGINT:facility}.%{NONNEGINT:priority}>`,
+	"SYSLOGBASE":        `%{SYSLOGTIMESTAMP:timestamp} (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:logsource} %{SYSLOGPROG}:`,
+	"SYSLOGBASE2":       `(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:logsource}+(?: %{SYSLOGPROG}:|)`,
+}
+
+// Names are a dictionary's names, sorted.
+func (d Dictionary) Names() []string { return slices.Sorted(maps.Keys(d)) }

@@ -1,0 +1,98 @@
+// Package json parses JSON texts straight into a record's fields.
+package json
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
+)
+
+func init() {
+	steps.MustRegister("json", steps.Spec{
+		Doc: config.Doc{
+			Summary: "Parses a JSON object and makes fields of its members.",
+			Details: "Nested objects become dotted paths, as everywhere; a key with a dot is a path too. Arrays stay arrays. Whole numbers are BIGINT, others DOUBLE, " +
+				"numbers that these can't hold exactly DECIMAL. A member that is there already is replaced; of a key that comes twice the last counts. " +
+				"A key that is the name of metadata, such as `@path`, becomes `at_path`. Text behind the value, and a value that is no object where no `target` is given, are failures.",
+			Example: "- json: message\n- json: {field: message, target: doc}",
+		},
+		New:     func() steps.Config { return &Config{} },
+		CanFail: true,
+	})
+}
+
+// Config is `json: FIELD` or `json: {field, target, replace, max_depth}`.
+type Config struct {
+	Field    steps.FieldPath `yaml:"field" doc:"The field to parse; message by default."`
+	Target   steps.FieldPath `yaml:"target" doc:"The path below which the members go; the record itself by default."`
+	Replace  bool            `yaml:"replace" doc:"Take the parsed field away, unless the object has one of that name."`
+	MaxDepth int             `yaml:"max_depth" doc:"The deepest nesting that is accepted." default:"64" min:"1"`
+	step     *maker
+}
+
+var _ steps.Config = (*Config)(nil)
+
+func (j *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	if r := config.Resolve(n); r.Kind == yaml.ScalarNode && r.Tag != "!!null" {
+		config.Defaults(j)
+		j.Field.UnmarshalConfig(c, n)
+	} else {
+		c.DecodeStruct(n, j)
+	}
+	if j.Field.Name == "" {
+		j.Field.Name, j.Field.Node = "message", n
+	}
+	if j.MaxDepth > maxDepth {
+		c.Errorf(n, "max_depth is at most %d", maxDepth)
+	}
+}
+
+const maxDepth = 512
+
+// JSONSchema describes both forms.
+func (Config) JSONSchema() map[string]any {
+	type long Config
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, config.Schema(long{})}}
+}
+
+func (j *Config) Declare(d *steps.Decl) {
+	d.Read(j.Field.Name, j.Field.Node)
+	if j.Replace {
+		d.Removes = append(d.Removes, j.Field.Name)
+	}
+	if j.Target.Name == "" {
+		d.WriteAny = true
+		return
+	}
+	d.Write(j.Target.Name, expr.Type{})
+	d.WriteUnder = append(d.WriteUnder, j.Target.Name)
+}
+
+func (j *Config) Build(b *steps.Build) (steps.Maker, error) {
+	m := &maker{field: b.Slot(j.Field.Name), target: j.Target.Name, replace: j.Replace, depth: j.MaxDepth, table: b.Table, live: b.Live}
+	if m.target != "" && b.Live(m.target) {
+		b.Slot(m.target)
+	}
+	return func() steps.Step {
+		s := &step{maker: m, paths: map[string]*leaf{}}
+		prefix := ""
+		if m.target != "" {
+			prefix = m.target + "."
+		}
+		s.root = s.object(prefix)
+		s.each = s.one
+		return s
+	}, nil
+}
+
+type maker struct {
+	field   int
+	target  string
+	replace bool
+	depth   int
+	table   *record.Table
+	live    func(string) bool
+}
