@@ -37,6 +37,9 @@ type Options struct {
 	// MaxIDs bounds how many letters behind the mark are remembered, 40 bytes each; 1,000,000 where
 	// zero. What is beyond is written twice when it comes again.
 	MaxIDs int
+	// Passed tells whether a split's committed position is behind pos, so that its letter can't come
+	// again; nil: none is.
+	Passed func(split string, epoch int64, pos record.Position) bool
 }
 
 const (
@@ -68,6 +71,7 @@ type Writer struct {
 	buf      []byte // letters to be written
 	count    int64
 	known    map[[2]uint64]uint64 // ids of letters behind the mark: 0, or the value of marks when it came again
+	order    []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
 	matched  int
 	marks    uint64
 	seeds    [2]maphash.Seed
@@ -78,6 +82,12 @@ type Writer struct {
 }
 
 var _ Sink = (*Writer)(nil)
+
+// knownLetter is a letter that was in the file at start: where it begins, and its id.
+type knownLetter struct {
+	at int64
+	id [2]uint64
+}
 
 // Open prepares a writer for the file at path. committed is what Mark gave for the last
 // committed checkpoint: the letters behind it are read, and not written again when their records
@@ -111,7 +121,8 @@ func Open(path string, committed Mark, o Options) (*Writer, error) {
 	if m.Path == path && (m.Ino == 0 || m.Dev == w.dev && m.Ino == w.ino) {
 		from = m.Length
 	}
-	if err := w.remember(from, o.MaxIDs); err != nil {
+	w.synced = min(w.synced, from) // the run before may have ended between writing letters and their sync
+	if err := w.remember(from, o.MaxIDs, o.Passed); err != nil {
 		w.f.Close()
 		return nil, err
 	}
@@ -192,7 +203,7 @@ func lastLine(f *os.File, size int64) (end int64, glue bool, err error) {
 }
 
 // remember reads the ids of the letters from offset from on.
-func (w *Writer) remember(from int64, limit int) error {
+func (w *Writer) remember(from int64, limit int, passed func(split string, epoch int64, pos record.Position) bool) error {
 	if from >= w.len {
 		return nil
 	}
@@ -200,8 +211,10 @@ func (w *Writer) remember(from int64, limit int) error {
 	r := bufio.NewReaderSize(io.NewSectionReader(w.f, from, w.len-from), 64<<10)
 	var line []byte
 	skipped := 0
+	at, size := from, int64(0) // of the line
 	for {
 		part, err := r.ReadSlice('\n')
+		size += int64(len(part))
 		if len(line) <= maxLine {
 			line = append(line, part...)
 		}
@@ -223,8 +236,18 @@ func (w *Writer) remember(from int64, limit int) error {
 			skipped++
 		case json.Unmarshal(line, &l) != nil || l.Step == "" && l.Sink == "": // someone else's line
 		default:
-			w.known[w.id(l.Step, l.Sink, l.Split, l.Epoch, record.Position{Offset: l.Offset, Index: int32(l.Index)})] = 0
+			pos := record.Position{Offset: l.Offset, Index: int32(l.Index)}
+			if passed != nil && passed(l.Split, l.Epoch, pos) {
+				break
+			}
+			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
+			if _, twice := w.known[id]; !twice {
+				w.known[id] = 0
+				w.order = append(w.order, knownLetter{at, id})
+			}
 		}
+		at += size
+		size = 0
 		if cap(line) > 1<<20 {
 			line = nil
 		}
@@ -445,7 +468,17 @@ func (w *Writer) Mark() (Mark, error) {
 	if w.f == nil {
 		return json.Marshal(mark{Path: w.path})
 	}
-	return json.Marshal(mark{w.path, w.dev, w.ino, w.len})
+	// A letter from before the start whose record has not come again yet stays behind the mark: its record is
+	// behind the marker.
+	length := w.len
+	for len(w.order) > 0 {
+		if at, ok := w.known[w.order[0].id]; ok && at == 0 {
+			length = w.order[0].at
+			break
+		}
+		w.order = w.order[1:]
+	}
+	return json.Marshal(mark{w.path, w.dev, w.ino, length})
 }
 
 // Committed tells that the checkpoint of the last Mark is committed: letters that came again

@@ -161,6 +161,44 @@ func TestNotTwiceAfterARestart(t *testing.T) {
 	}
 }
 
+// The run before may have ended between writing a letter and its sync.
+func TestLettersOfTheRunBeforeAreSynced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.ndjson")
+	w := open(t, path, nil)
+	m := mustMark(t, w)
+	add(t, w, 1)
+	w.Close()
+	w = open(t, path, m)
+	synced := 0
+	sync := w.sync
+	w.sync = func(f *os.File) error { synced++; return sync(f) }
+	add(t, w, 1)
+	if synced != 1 {
+		t.Error("a letter that may never have been synced is taken for durable")
+	}
+	add(t, w, 1)
+	if synced != 1 {
+		t.Error("synced again without a reason")
+	}
+}
+
+// A letter whose record hasn't come again by the second run's checkpoint is still known in the third.
+func TestThreeRuns(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.ndjson")
+	w := open(t, path, nil)
+	m := mustMark(t, w)
+	add(t, w, 1, 2, 3, 4)
+	w.Close()
+	w = open(t, path, m)
+	add(t, w, 1, 2)
+	m = mustMark(t, w)
+	w.Committed()
+	w.Close()
+	w = open(t, path, m)
+	add(t, w, 3, 4, 5)
+	want(t, path, "1 2 3 4 5")
+}
+
 func TestMarkBeforeTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.ndjson")
 	w := open(t, path, nil)

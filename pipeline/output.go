@@ -33,9 +33,19 @@ func (o *output) Open(ctx context.Context, s ...state.Split) ([]*record.Split, e
 		}
 	}
 	if len(changed) > 0 {
-		if err := r.commit(ctx, &state.Commit{Splits: changed}); err != nil {
+		c := &state.Commit{Splits: changed}
+		// The first commit of all holds the dead letters' mark: what is written behind it comes again after a crash.
+		if _, ok := r.snap.Parts[lettersPart]; !ok && !r.marked {
+			mark, err := r.letters.Mark()
+			if err != nil {
+				return nil, fmt.Errorf("dead letters: %w", err)
+			}
+			c.Parts = map[string][]byte{lettersPart: mark}
+		}
+		if err := r.commit(ctx, c); err != nil {
 			return nil, fmt.Errorf("commit new splits: %w", err)
 		}
+		r.marked = true
 	}
 	out := make([]*record.Split, len(s))
 	for i := range s {

@@ -49,6 +49,7 @@ type Runner struct {
 	splits  splitTable
 	ledger  ledger
 	outbox  outbox
+	marked  bool          // the source's: the dead letters' mark is in the store
 	request chan struct{} // an early checkpoint is wanted
 	trouble trouble
 
@@ -72,7 +73,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	if r.snap, err = o.Store.Load(ctx, p.Name); err != nil {
 		return nil, fmt.Errorf("pipeline %s: read its state: %w", p.Name, err)
 	}
-	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{})
+	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{Log: r.log, Passed: passed(r.snap.Splits)})
 	if err != nil {
 		return nil, fmt.Errorf("pipeline %s: dead letters: %w", p.Name, err)
 	}
@@ -117,6 +118,22 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	return r, nil
 }
 
+// passed tells whether a record's position is before its split's committed one.
+func passed(splits []state.Split) func(string, int64, record.Position) bool {
+	type at struct {
+		epoch int64
+		pos   record.Position
+	}
+	by := map[string]at{}
+	for i := range splits {
+		by[splits[i].ID] = at{splits[i].Epoch, splits[i].Position()}
+	}
+	return func(split string, epoch int64, pos record.Position) bool {
+		a, ok := by[split]
+		return ok && epoch == a.epoch && pos.Compare(a.pos) < 0
+	}
+}
+
 // ErrDrain is wrapped by Run's error when a stop ended before everything was committed.
 var ErrDrain = errors.New("not everything was committed")
 
@@ -128,7 +145,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	defer func() { r.ledger.ended(time.Since(start)) }()
 	for i, c := range r.caches {
 		s := r.plan.Sinks[i]
-		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log.With("sink", s.Name), Fresh: r.snap.Fresh,
+		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log.With("sink", s.Name), Fresh: len(r.snap.Counters) == 0,
 			State: r.snap.Parts[sinkPart(s.Name)], StateDir: r.o.StateDir})
 	}
 	var lanes sync.WaitGroup

@@ -256,9 +256,9 @@ func TestEncoderConcurrent(t *testing.T) {
 	table.Slot("a")
 	e := NewEncoder(table, nil, true)
 	for range 4 {
+		b := NewBatch(table)
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			b := NewBatch(table)
 			i := b.Add(Position{}, Value{})
 			b.SetNamed(i, b.PutString("a.b"), MakeInt(1))
 			b.SetNamed(i, b.PutString("a"), MakeInt(2))

@@ -43,7 +43,7 @@ func appendRow(dst []byte, b *record.Batch, values []record.Value, cell []byte) 
 }
 
 func appendCell(dst, text []byte) []byte {
-	if len(text) > 0 && bytes.IndexAny(text, ",\"\r\n") < 0 && text[0] != ' ' && text[len(text)-1] != ' ' {
+	if len(text) > 0 && !bytes.ContainsAny(text, ",\"\r\n") && text[0] != ' ' && text[len(text)-1] != ' ' {
 		return append(dst, text...)
 	}
 	dst = append(dst, '"')

@@ -32,22 +32,24 @@ type saved struct {
 
 // file is one output file.
 type file struct {
-	path  string
-	id    identity
-	h     *os.File // nil: closed for others
-	len   int64    // the end of what was delivered
-	tail  tail     // the bytes before len
-	ready bool     // it is in the committed state
-	dirty bool     // written since the last fsync
-	torn  bool     // there may be part of a failed write behind len
-	glue  bool     // it ends within someone else's line
-	since time.Time
-	used  uint64 // when it was last used, by the sink's count
-	buf   []byte // rows of the chunk at hand
-	mark  int64  // len before the chunk at hand
-	old   tail   // tail before the chunk at hand
-	held  bool   // the chunk at hand has rows for it
-	begun bool   // some of them may be written
+	path   string
+	id     identity
+	h      *os.File // nil: closed for others
+	len    int64    // the end of what was delivered
+	tail   tail     // the bytes before len
+	ready  bool     // it is in the committed state
+	dirty  bool     // written since the last fsync
+	torn   bool     // there may be part of a failed write behind len
+	unsure bool     // an fsync failed
+	from   int64    // what is before it is durable
+	glue   bool     // it ends within someone else's line
+	since  time.Time
+	used   uint64 // when it was last used, by the sink's count
+	buf    []byte // rows of the chunk at hand
+	mark   int64  // len before the chunk at hand
+	old    tail   // tail before the chunk at hand
+	held   bool   // the chunk at hand has rows for it
+	begun  bool   // some of them may be written
 }
 
 func (f *file) save() saved {
@@ -143,6 +145,30 @@ func identify(h *os.File) (identity, error) {
 func (id identity) at(path string) bool {
 	var st unix.Stat_t
 	return unix.Stat(path, &st) == nil && uint64(st.Dev) == id.Dev && st.Ino == id.Ino
+}
+
+// sync makes what was written durable. After a failed fsync the kernel takes the pages for
+// written, and the next one would succeed without them: so all is written once more.
+func (f *file) sync(fsync func(*os.File) error) error {
+	if f.unsure {
+		block := make([]byte, 64<<10)
+		for at := f.from; at < f.len; {
+			n := min(f.len-at, int64(len(block)))
+			if _, err := f.h.ReadAt(block[:n], at); err != nil {
+				return err
+			}
+			if _, err := f.h.WriteAt(block[:n], at); err != nil {
+				return err
+			}
+			at += n
+		}
+	}
+	if err := fsync(f.h); err != nil {
+		f.unsure = true
+		return fmt.Errorf("sync %s: %w", f.path, err)
+	}
+	f.from, f.dirty, f.unsure = f.len, false, false
+	return nil
 }
 
 func syncDir(dir string) error {

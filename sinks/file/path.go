@@ -10,7 +10,6 @@ import (
 type layout struct {
 	root    string // the folder that all paths are in, "" for the working directory
 	slashes int    // in the text itself and in date patterns, not in values
-	date    bool
 }
 
 func newLayout(src string) layout {

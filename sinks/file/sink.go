@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -41,6 +40,7 @@ type Sink struct {
 	columns        []*expr.Program // one for each column; else slots
 	slots          []int
 	scratch        sync.Pool
+	fsync          func(*os.File) error // tests put faults here
 	now            func() time.Time
 	log            *slog.Logger
 
@@ -188,7 +188,7 @@ func (s *Sink) resume(was saved) error {
 	if err != nil {
 		return fmt.Errorf("open output: %w", err)
 	}
-	f := &file{path: was.Path, id: id, h: h, len: was.Len, ready: true, since: time.Unix(was.Since, 0)}
+	f := &file{path: was.Path, id: id, h: h, len: was.Len, from: was.Len, ready: true, since: time.Unix(was.Since, 0)}
 	s.open++
 	if id != was.identity || size < was.Len {
 		s.close(f)
@@ -244,9 +244,7 @@ func (s *Sink) close(f *file) error {
 	}
 	var err error
 	if f.dirty {
-		if err = f.h.Sync(); err == nil {
-			f.dirty = false
-		}
+		err = f.sync(s.fsync)
 	}
 	if e := f.h.Close(); err == nil {
 		err = e
@@ -332,7 +330,7 @@ func (s *Sink) ensure(path string) (*file, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open output: %w", err)
 	}
-	f = &file{path: path, id: id, h: h, len: size, since: s.now()}
+	f = &file{path: path, id: id, h: h, len: size, from: size, since: s.now()}
 	s.open++
 	fail := func(what string, err error) (*file, error) {
 		s.close(f)
@@ -342,7 +340,7 @@ func (s *Sink) ensure(path string) (*file, error) {
 		if err := h.Truncate(0); err != nil {
 			return fail("empty", err)
 		}
-		f.len, f.dirty = 0, true
+		f.len, f.from, f.dirty = 0, 0, true
 	}
 	if s.overwrite && s.fresh {
 		s.overwritten[path] = true
@@ -376,10 +374,9 @@ func (s *Sink) Prepare(context.Context) ([]byte, error) {
 	dirs := map[string]bool{}
 	for _, f := range s.pending {
 		if f.dirty && f.h != nil {
-			if err := f.h.Sync(); err != nil {
-				return nil, fmt.Errorf("sync %s: %w", f.path, err)
+			if err := f.sync(s.fsync); err != nil {
+				return nil, err
 			}
-			f.dirty = false
 		}
 		dirs[filepath.Dir(f.path)] = true
 		next[f.path] = f.save()
@@ -543,7 +540,7 @@ func (s *Sink) begin(f *file) error {
 			return err
 		}
 		f.glue = f.tail.n > 0 && f.tail.b[f.tail.n-1] != '\n'
-		f.mark, f.old = f.len, f.tail
+		f.mark, f.old, f.from = f.len, f.tail, min(f.from, f.len)
 	}
 	f.torn = false
 	return nil
@@ -578,9 +575,6 @@ func (s *Sink) write(f *file, data []byte) error {
 	}
 	return nil
 }
-
-// writeAt is replaced by tests.
-var _ io.WriterAt = (*os.File)(nil)
 
 func (s *Sink) put(f *file, p []byte) error {
 	f.dirty, f.torn = true, true
@@ -634,10 +628,9 @@ func (s *Sink) Mark(context.Context) ([]byte, error) {
 			f.torn, f.dirty = false, true
 		}
 		if f.dirty && f.h != nil {
-			if err := f.h.Sync(); err != nil {
-				return nil, fmt.Errorf("sync %s: %w", f.path, err)
+			if err := f.sync(s.fsync); err != nil {
+				return nil, err
 			}
-			f.dirty = false
 		}
 		next[f.path] = f.save()
 	}

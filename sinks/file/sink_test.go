@@ -508,6 +508,26 @@ func TestDiskFull(t *testing.T) {
 	r.holds(path, "{\"v\":\"a\"}\n{\"v\":\"b\"}\n{\"v\":\"c\"}\n")
 }
 
+// A failed fsync must not be followed by one that succeeds without the rows.
+func TestFailedSync(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out.json")
+	r := newRig(t, "{path: "+path+"}", "v")
+	r.start()
+	r.deliver(one("a"))
+	r.checkpoint()
+	r.deliver(one("b"))
+	r.s.fsync = func(*os.File) error { return syscall.EIO }
+	_, err := r.s.Mark(context.Background())
+	r.s.fsync = (*os.File).Sync
+	if !errors.Is(err, syscall.EIO) || !r.s.files[path].dirty || !r.s.files[path].unsure {
+		t.Fatal(err)
+	}
+	r.checkpoint()
+	r.crash()
+	r.start()
+	r.holds(path, "{\"v\":\"a\"}\n{\"v\":\"b\"}\n")
+}
+
 func TestTwoSinksOnOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "out.json")
 	r := newRig(t, "{path: "+path+"}", "v")

@@ -463,6 +463,27 @@ func TestDeletedAndAnew(t *testing.T) {
 	r.end()
 }
 
+// The packed copy is there already when it starts, and the original still is.
+func TestCopyAtStart(t *testing.T) {
+	d := t.TempDir()
+	p := filepath.Join(d, "b.log")
+	s := quick(t, Config{Paths: []string{d + "/*"}})
+	r := start(t, s, sourcetest.NewStore())
+	text, _ := numbered(1, 500, "some line ")
+	write(t, p, text)
+	r.records(500)
+	store := r.end()
+	write(t, filepath.Join(d, "a.gz"), gz(text))
+	r = start(t, s, store)
+	r.wait(func(v sourcetest.View) bool { return v.Splits() == 1 && v.Idle() })
+	os.Remove(p)
+	r.wait(func(v sourcetest.View) bool { return v.Finished() == 1 && v.Splits() == 2 })
+	write(t, filepath.Join(d, "c"), "c\n")
+	r.records(1)
+	equal(t, r.out.Messages(), []string{"c"})
+	r.end()
+}
+
 // gzip, as logrotate does it: the packed copy of what was read isn't read again.
 func TestCompressedRotation(t *testing.T) {
 	for _, down := range []bool{false, true} {

@@ -57,16 +57,17 @@ func (r *run) list() []found {
 			continue
 		}
 		if err := refuse(p, fi); err != nil {
+			// A glob matches folders and sockets too; that is no mistake.
 			literal := slices.Contains(r.cfg.Paths, p)
-			if !r.said[p] && (literal || !fi.IsDir()) { // a glob matches folders too; that is no mistake
+			if !r.said[p] && (literal || !fi.IsDir()) {
 				r.said[p] = true
 				r.log.Warn("not read", "err", err)
-				if literal {
-					r.setTrouble(p, err)
-				}
 				if r.once && literal {
 					r.failed = append(r.failed, err)
 				}
+			}
+			if literal {
+				r.setTrouble(p, err)
 			}
 			continue
 		}
@@ -267,7 +268,7 @@ func (r *run) identify(cands []*candidate) (opened []*entry, err error) {
 			opened = append(opened, r.resume(c, k, tail))
 			continue
 		}
-		if r.mustWait(c) {
+		if r.mustWait(c, opened) {
 			continue
 		}
 		delete(r.waiting, c.id)
@@ -357,15 +358,15 @@ func (r *run) original(c *candidate) (*known, []byte) {
 // mustWait tells whether c looks like a copy of a file that is still read, or may become one: until
 // the original is gone or truncated it isn't known which of them carries the split on, and while c
 // is written it isn't known what it is.
-func (r *run) mustWait(c *candidate) bool {
-	if r.once || r.first {
+func (r *run) mustWait(c *candidate, opened []*entry) bool {
+	if r.once || r.first && r.out.Fresh() {
 		return false
 	}
 	if since, ok := r.waiting[c.id]; ok && time.Since(since) > copyWait {
 		return false
 	}
 	of := ""
-	for _, e := range r.entries {
+	for _, e := range slices.Concat(r.entries, opened) {
 		if e.c.End() == 0 || e.m.print.n == 0 || !e.mayBegin(c) || r.madeAfter(c, e) {
 			continue
 		}

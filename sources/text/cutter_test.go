@@ -293,7 +293,7 @@ func resume(t testing.TB, c *Cutter, in []byte, at int64, sizes []int) (recs []r
 
 func TestRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for range 3000 {
+	for range 1000 {
 		var in []byte
 		for range rnd.IntN(40) {
 			switch rnd.IntN(8) {
@@ -413,7 +413,7 @@ func TestMultiline(t *testing.T) {
 // Any blocks give the same as one, and from each end the exact rest comes.
 func TestMultilineRandom(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	for range 3000 {
+	for range 1000 {
 		var in []byte
 		for range rnd.IntN(30) {
 			in = append(in, []string{"a", " b", "\n", "\r\n", "c\n", " d\r\n", "\\\n", strings.Repeat("x", rnd.IntN(900))}[rnd.IntN(8)]...)
