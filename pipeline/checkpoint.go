@@ -197,10 +197,12 @@ func (r *Runner) after(ctx context.Context, m *marker) error {
 			r.log.Warn("the source did not take the committed positions; the next checkpoint tells them again", "err", err)
 		}
 	}
+	// Every sink must hear of the commit, whatever another answers: one that doesn't could later commit old lengths.
+	var errs []error
 	for i, c := range r.caches {
 		if err := c.Committed(ctx); err != nil {
-			return fmt.Errorf("sink %s: %w", r.plan.Sinks[i].Name, err)
+			errs = append(errs, fmt.Errorf("sink %s: %w", r.plan.Sinks[i].Name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }

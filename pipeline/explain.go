@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"io"
+	"slices"
 	"sort"
 	"strings"
 
@@ -67,8 +68,14 @@ func (p *Plan) explainWrites(w io.Writer, d *steps.Decl) {
 	if len(dead) > 0 {
 		fmt.Fprintf(w, "  not extracted, since nothing reads them: %s\n", strings.Join(unique(dead), ", "))
 	}
-	if len(d.Removes) > 0 {
-		fmt.Fprintf(w, "  removes: %s\n", strings.Join(d.Removes, ", "))
+	var removes []string
+	for _, r := range d.Removes {
+		if !slices.ContainsFunc(d.WriteFields, func(f steps.Field) bool { return f.Name == r }) {
+			removes = append(removes, r)
+		}
+	}
+	if len(removes) > 0 {
+		fmt.Fprintf(w, "  removes: %s\n", strings.Join(removes, ", "))
 	}
 	if d.KeepOnly != nil {
 		fmt.Fprintf(w, "  keeps only: %s\n", strings.Join(d.KeepOnly, ", "))

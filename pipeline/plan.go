@@ -231,8 +231,15 @@ func (c *compiler) hoistFilters() {
 }
 
 func writesAny(d *steps.Decl, fields []string) bool {
-	if d.WriteAny || len(d.Renames) > 0 || len(d.Removes) > 0 || d.KeepOnly != nil || len(d.WriteUnder) > 0 {
+	if d.WriteAny || len(d.Renames) > 0 || d.KeepOnly != nil || len(d.WriteUnder) > 0 {
 		return true
+	}
+	for _, r := range d.Removes {
+		for _, f := range fields {
+			if record.Under(f, r) || record.Under(r, f) {
+				return true
+			}
+		}
 	}
 	for _, w := range d.WriteFields {
 		for _, f := range fields {

@@ -89,8 +89,9 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 		if s.At == len(p.Nodes) && s.When == nil {
 			r.allWhen = false
 		}
-		c := batch.New(s.Sink, batch.Options{Pipeline: p.Name, Name: s.Name, Config: s.conf.Common.Batch, Log: r.log.With("sink", s.Name),
-			Letters: r.letters, Now: r.now, Commit: r.commitPart(s.Name)})
+		c := batch.New(s.Sink, batch.Options{Pipeline: p.Name, Name: s.Name, Config: s.conf.Common.Batch, Log: r.log,
+			Letters: r.letters, Now: r.now, Commit: r.commitPart(s.Name),
+			Fatal: func(err error) { r.cancel(fmt.Errorf("sink %s: %w", s.Name, err)) }})
 		c.SetCounts(loadCounts(r.snap.Counters, s.Name))
 		r.caches = append(r.caches, c)
 	}
@@ -145,7 +146,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	defer func() { r.ledger.ended(time.Since(start)) }()
 	for i, c := range r.caches {
 		s := r.plan.Sinks[i]
-		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log.With("sink", s.Name), Fresh: len(r.snap.Counters) == 0,
+		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log, Fresh: len(r.snap.Counters) == 0,
 			State: r.snap.Parts[sinkPart(s.Name)], StateDir: r.o.StateDir})
 	}
 	var lanes sync.WaitGroup

@@ -54,7 +54,9 @@ type overflow struct {
 
 // NewBatch makes an empty batch and freezes the table.
 func NewBatch(t *Table) *Batch {
-	t.frozen = true
+	if !t.frozen { // batches of a plan in use are made by several goroutines
+		t.frozen = true
+	}
 	b := &Batch{Table: t, width: len(t.names)}
 	b.Buf = append(b.Buf, t.consts...)
 	b.Elems = append(b.Elems, t.elems...)

@@ -53,7 +53,7 @@ type Snapshot struct {
 // Commit is one checkpoint of a pipeline. Absent things stay as they were.
 type Commit struct {
 	Positions map[string]Advance // by split id
-	Splits    []Split            // new splits, or changed Path, Meta, Epoch, Done; Recent is ignored for known ones
+	Splits    []Split            // new splits, or changed Path, Meta, Epoch, Done; Recent counts for new ones and where Epoch is raised
 	Forget    []string           // split ids to remove
 	Counters  map[string]int64   // absolute values
 	Parts     map[string][]byte  // nil value: removed
@@ -79,8 +79,9 @@ type KV struct {
 type Store interface {
 	// Load reads a pipeline's state; a pipeline that is not there is Fresh.
 	Load(ctx context.Context, pipeline string) (*Snapshot, error)
-	// Commit makes c durable as a whole. After an error nothing of it is visible,
-	// and the same commit may be tried again.
+	// Commit makes c durable as a whole and keeps nothing of it. After an error nothing of it is visible,
+	// and the same commit may be tried again. Where the store itself broke down in the middle, whether it is
+	// there as a whole is known only after that try, or a Load.
 	Commit(ctx context.Context, pipeline string, c *Commit) error
 	// Outbox yields the target's entries after seq in order, at most limit of them.
 	Outbox(ctx context.Context, pipeline, target string, after int64, limit int) ([]Firing, error)
@@ -88,7 +89,8 @@ type Store interface {
 	Range(ctx context.Context, pipeline, stage string, prefix []byte, f func(key, value []byte) error) error
 	// Pipelines names those that have state.
 	Pipelines(ctx context.Context) ([]string, error)
-	// Remove deletes all state of a pipeline; Rename moves it to another name that must be free.
+	// Remove deletes all state of a pipeline; Rename moves it, as a whole, to another name that must be free.
+	// One that has no state is no error.
 	Remove(ctx context.Context, pipeline string) error
 	Rename(ctx context.Context, from, to string) error
 	Close() error
@@ -102,7 +104,8 @@ var (
 	ErrForeign = errors.New("not an rsetl state directory")
 	// ErrCorrupt: the store's files are damaged.
 	ErrCorrupt = errors.New("state is damaged")
-	// ErrFailed: the store can't go on (a write failed for good); reopening may help.
+	// ErrFailed: the store can't go on, and trying again doesn't help. A store that may recover by itself gives
+	// other errors meanwhile.
 	ErrFailed = errors.New("state store failed")
 	// ErrConflict: an advance's epoch or a rename's target doesn't fit the store.
 	ErrConflict = errors.New("state changed by someone else")

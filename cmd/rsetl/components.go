@@ -10,6 +10,7 @@ import (
 	_ "github.com/rsetl/rsetl/sinks/sql/sqlite"
 	_ "github.com/rsetl/rsetl/sinks/stdout"
 	_ "github.com/rsetl/rsetl/sources/file"
+	_ "github.com/rsetl/rsetl/sources/stdin"
 	_ "github.com/rsetl/rsetl/transforms/add"
 	_ "github.com/rsetl/rsetl/transforms/filter"
 	_ "github.com/rsetl/rsetl/transforms/keep"

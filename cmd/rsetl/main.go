@@ -57,6 +57,8 @@ func (a *app) run(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
+	// A reader that goes away (`rsetl run … | head`) is an error to be reported, not a silent end.
+	signal.Ignore(syscall.SIGPIPE)
 	root := a.root()
 	root.SetArgs(args)
 	root.SetIn(a.in)

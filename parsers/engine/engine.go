@@ -1,11 +1,12 @@
 // Package engine compiles regular expressions of Oniguruma's syntax, as grok uses it, for the first engine
 // that runs them exactly: Go's regexp (linear time), else dlclark/regexp2 with a limit on each match.
 //
-// Dialect: Ruby's, with Logstash's options: `^` and `$` match at lines, `.` matches a newline too.
+// Dialect: Ruby's, with Logstash's options: `^` and `$` match at lines, `.` matches a newline too. `\d`, `\w`, `\s`, `\h` and
+// `\b` are ASCII, `[[:alpha:]]` and the like follow Unicode. Both engines give the same answer, that of Go's regexp wherever
+// it accepts the expression.
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -22,7 +23,8 @@ type Regex struct {
 // Matcher is one worker's matcher.
 type Matcher interface {
 	// Match finds the leftmost match. caps gets two offsets for the match and for each group, -1 for groups
-	// that took no part; it has 2*(Groups+1) places. An error means that the engine gave up: ErrTimeout.
+	// that took no part; it has 2*(Groups+1) places, or none where only the answer is wanted. An error means that
+	// the engine gave up: ErrTimeout, ErrTooLong.
 	Match(text []byte, caps []int) (bool, error)
 }
 
@@ -33,10 +35,10 @@ func (r *Regex) Matcher() Matcher { return r.make() }
 const Timeout = 50 * time.Millisecond
 
 // ErrTimeout: the expression needs too long for this text.
-var ErrTimeout = fmt.Errorf("the expression took longer than %s", Timeout)
+var ErrTimeout = fmt.Errorf("timeout: the expression took longer than %s", Timeout)
 
-// ErrUnsupported wraps what no engine here runs.
-var ErrUnsupported = errors.New("not supported")
+// ErrTooLong: a backtracking engine is not given such a text.
+var ErrTooLong = fmt.Errorf("the text is longer than the %d bytes that a backtracking expression is given", maxBacktrack)
 
 // Error is a mistake in an expression.
 type Error struct {
@@ -48,26 +50,25 @@ func (e *Error) Error() string { return e.Msg }
 
 // Compile compiles an expression. A *Error says what is wrong with it.
 func Compile(src string) (*Regex, error) {
-	t, err := translate(src)
+	t, err := translate(src, false)
 	if err != nil {
 		return nil, err
 	}
 	r := &Regex{Source: src, Groups: t.groups}
 	if t.backtrack == "" {
-		why := "it needs nothing that only backtracking gives"
-		if err := r.useRegexp(t.text); err == nil {
-			r.Why = why
+		if err = r.useRegexp(t.text); err == nil {
+			r.Why = "it needs nothing that only backtracking gives"
 			return r, nil
-		} else if err2 := r.useRegexp2(t.text); err2 == nil {
-			r.Why = "Go's regexp refuses it: " + err.Error()
-			return r, nil
-		} else {
-			return nil, &Error{Off: -1, Msg: err.Error()}
 		}
+		r.Why = "Go's regexp refuses it: " + err.Error()
+	} else {
+		r.Why = "it has " + t.backtrack
+	}
+	if t, err = translate(src, true); err != nil {
+		return nil, err
 	}
 	if err := r.useRegexp2(t.text); err != nil {
 		return nil, &Error{Off: -1, Msg: err.Error()}
 	}
-	r.Why = "it has " + t.backtrack
 	return r, nil
 }

@@ -14,24 +14,15 @@ func (r *Regex) useRegexp(text string) error {
 		return err
 	}
 	r.Engine = "regexp"
-	// Most lines match from their beginning, and a match there is the leftmost one: the pinned
-	// expression finds it with far fewer threads.
-	pinned, err := regexp.Compile(`\A(?:` + text + `)`)
-	if err != nil {
-		pinned = nil
-	}
-	r.make = func() Matcher { return &goMatcher{re: re, pinned: pinned} }
+	r.make = func() Matcher { return &goMatcher{re: re} }
 	return nil
 }
 
-type goMatcher struct{ re, pinned *regexp.Regexp }
+type goMatcher struct{ re *regexp.Regexp }
 
 func (m *goMatcher) Match(text []byte, caps []int) (bool, error) {
-	if m.pinned != nil {
-		if loc := m.pinned.FindSubmatchIndex(text); loc != nil {
-			copy(caps, loc)
-			return true, nil
-		}
+	if len(caps) == 0 {
+		return m.re.Match(text), nil
 	}
 	loc := m.re.FindSubmatchIndex(text)
 	if loc == nil {
@@ -39,6 +30,11 @@ func (m *goMatcher) Match(text []byte, caps []int) (bool, error) {
 	}
 	copy(caps, loc)
 	return true, nil
+}
+
+func init() {
+	// The package's clock ticks while expressions run; a time-out is late by one or two ticks.
+	regexp2.SetTimeoutCheckPeriod(10 * time.Millisecond)
 }
 
 func (r *Regex) useRegexp2(text string) error {
@@ -60,36 +56,44 @@ type backMatcher struct {
 	offs  []int
 }
 
-// maxBacktrack bounds what a backtracking engine is given: its cost is not linear.
-const maxBacktrack = 1 << 20
+const (
+	// maxBacktrack bounds what a backtracking engine is given: its cost is not linear.
+	maxBacktrack = 1 << 20
+	// keepRunes bounds the scratch memory that is kept between two texts.
+	keepRunes = 1 << 16
+)
 
 func (m *backMatcher) Match(text []byte, caps []int) (bool, error) {
 	if len(text) > maxBacktrack {
-		return false, ErrTimeout
+		return false, ErrTooLong
 	}
 	m.runes, m.offs = m.runes[:0], m.offs[:0]
 	for i := 0; i < len(text); {
-		c, n := utf8.DecodeRune(text[i:])
+		c, n := rune(text[i]), 1
+		if c >= utf8.RuneSelf {
+			c, n = utf8.DecodeRune(text[i:])
+		}
 		m.runes = append(m.runes, c)
 		m.offs = append(m.offs, i)
 		i += n
 	}
 	m.offs = append(m.offs, len(text))
-	start := time.Now()
 	found, err := m.re.FindRunesMatch(m.runes)
-	if err != nil || found == nil && time.Since(start) > Timeout {
+	if err != nil {
 		return false, ErrTimeout
 	}
-	if found == nil {
-		return false, nil
-	}
-	for i := range caps {
-		caps[i] = -1
-	}
-	for i, g := range found.Groups() {
-		if 2*i+1 < len(caps) && len(g.Captures) > 0 {
-			caps[2*i], caps[2*i+1] = m.offs[g.Index], m.offs[g.Index+g.Length]
+	if found != nil {
+		for i := range caps {
+			caps[i] = -1
+		}
+		for i, g := range found.Groups() {
+			if 2*i+1 < len(caps) && len(g.Captures) > 0 {
+				caps[2*i], caps[2*i+1] = m.offs[g.Index], m.offs[g.Index+g.Length]
+			}
 		}
 	}
-	return true, nil
+	if cap(m.runes) > keepRunes {
+		m.runes, m.offs = nil, nil
+	}
+	return found != nil, nil
 }

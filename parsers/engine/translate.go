@@ -2,51 +2,69 @@ package engine
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
-// translated is an expression in the syntax that Go's regexp and regexp2 share.
+// translated is an expression in the syntax of the engine that it was translated for.
 type translated struct {
 	text      string
 	groups    int
 	backtrack string // the construct that only a backtracking engine has; "" where there is none
 }
 
-// posix are the POSIX brackets, which follow Unicode in Ruby, as parts of a class.
-var posix = map[string]string{
-	"alpha": `\p{L}\p{M}`, "digit": `\p{Nd}`, "alnum": `\p{L}\p{M}\p{Nd}`, "upper": `\p{Lu}`, "lower": `\p{Ll}`,
-	"space": `\t\n\v\f\r` + "\u0085" + `\p{Z}`, "blank": `\t\p{Zs}`, "punct": `\p{P}$+<=>^` + "`" + `|~`, "cntrl": `\p{Cc}`, "xdigit": `0-9A-Fa-f`,
-	"word": `\p{L}\p{M}\p{Nd}\p{Pc}`, "print": `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}`, "graph": `\p{L}\p{M}\p{N}\p{P}\p{S}`, "ascii": `\x00-\x7f`,
-}
-
+// translator rewrites an expression. What the engines take differently is written out: `\d`, `\w`, `\s` and `\b` are ASCII,
+// as in Go and Ruby, where regexp2 would follow Unicode.
 type translator struct {
-	in  string
-	at  int
-	out strings.Builder
-	t   translated
-	// depth of groups; bounded so that no engine's parser overflows
-	depth int
+	in   string
+	at   int
+	out  []byte
+	t    translated
+	back bool // for regexp2, else for regexp
+	// The open groups, and what is true within the innermost.
+	stack []scope
+	scope
+	captures int            // open capturing groups
+	names    map[string]int // a named group's number; -1 where the name is given twice
+	atom     int            // where in out the last atom begins; -1 where there is none that can be repeated
+	repeated bool           // the last atom has its quantifier
 }
 
-// maxRegex bounds an expression after the expansion of its patterns.
-const maxRegex = 1 << 20
+type scope struct {
+	start     int // where in out the group begins
+	open      int // where in the source
+	capturing bool
+	extended  bool // (?x): blanks and comments don't count
+}
 
-func translate(src string) (translated, error) {
+const (
+	// maxRegex bounds an expression after the expansion of its patterns.
+	maxRegex = 1 << 20
+	// maxGroups bounds the nesting, so that no engine's parser overflows.
+	maxGroups = 250
+)
+
+const wordChar = `[0-9A-Za-z_]`
+
+func translate(src string, back bool) (translated, error) {
 	if len(src) > maxRegex {
-		return translated{}, &Error{Off: -1, Msg: fmt.Sprintf("the expression has %d bytes, more than %d", len(src), maxRegex)}
+		return translated{}, fail(-1, "the expression has %d bytes, more than %d", len(src), maxRegex)
 	}
-	t := &translator{in: src}
-	t.out.WriteString("(?ms)")
+	if !utf8.ValidString(src) {
+		return translated{}, fail(-1, "the expression is no UTF-8")
+	}
+	t := &translator{in: src, back: back, names: map[string]int{}, atom: -1}
+	t.write("(?ms)")
 	if err := t.run(); err != nil {
 		return translated{}, err
 	}
-	t.t.text = t.out.String()
+	t.t.text = string(t.out)
 	return t.t, nil
 }
 
-func (t *translator) fail(off int, format string, args ...any) error {
+func fail(off int, format string, args ...any) error {
 	return &Error{Off: off, Msg: fmt.Sprintf(format, args...)}
 }
 
@@ -56,52 +74,105 @@ func (t *translator) needs(what string) {
 	}
 }
 
+func (t *translator) write(s string) { t.out = append(t.out, s...) }
+
+// begin notes that an atom begins here.
+func (t *translator) begin() { t.atom, t.repeated = len(t.out), false }
+
 func (t *translator) run() error {
 	for t.at < len(t.in) {
-		start := t.at
+		var err error
 		switch c := t.in[t.at]; c {
 		case '\\':
-			if err := t.escape(false); err != nil {
-				return err
-			}
+			t.begin()
+			err = t.escape()
 		case '[':
-			if err := t.class(); err != nil {
-				return err
-			}
+			t.begin()
+			err = t.class()
 		case '(':
-			if err := t.group(); err != nil {
-				return err
-			}
+			err = t.group()
 		case ')':
-			if t.depth--; t.depth < 0 {
-				return t.fail(t.at, "a ) closes nothing")
-			}
-			t.out.WriteByte(')')
-			t.at++
+			err = t.close()
 		case '*', '+', '?':
-			t.out.WriteByte(c)
-			t.at++
-			if t.at < len(t.in) && t.in[t.at] == '?' {
-				t.out.WriteByte('?')
-				t.at++
-			} else if t.at < len(t.in) && t.in[t.at] == '+' {
-				return t.fail(start, "a possessive quantifier (%c+) is not supported yet; write an atomic group (?>...%c)", c, c)
-			}
+			err = t.quantifier(string(c), 1)
 		case '{':
-			t.brace()
-		default:
-			t.out.WriteByte(c)
+			err = t.brace()
+		case '|':
+			t.write("|")
 			t.at++
+			t.atom = -1
+		case ' ', '\t', '\n', '\r', '\f', '\v', '#':
+			if !t.extended {
+				t.literal()
+				break
+			}
+			t.at++
+			for c == '#' && t.at < len(t.in) && t.in[t.at] != '\n' {
+				t.at++
+			}
+		default:
+			t.literal()
+		}
+		if err != nil {
+			return err
 		}
 	}
-	if t.depth > 0 {
-		return t.fail(len(t.in), "a ) is missing")
+	if len(t.stack) > 0 {
+		return fail(t.open, "the group's ) is missing")
 	}
 	return nil
 }
 
+// literal copies one character.
+func (t *translator) literal() {
+	t.begin()
+	r, n := utf8.DecodeRuneInString(t.in[t.at:])
+	if r == ']' || r == '}' {
+		t.write(`\`)
+	}
+	t.write(t.in[t.at : t.at+n])
+	t.at += n
+}
+
+// quantifier writes q, which n bytes of the source stand for, with what may follow it.
+func (t *translator) quantifier(q string, n int) error {
+	start := t.at
+	if t.atom < 0 {
+		return fail(start, "%s repeats nothing; write \\%s for the character", t.in[start:start+n], t.in[start:start+1])
+	}
+	if t.repeated { // Ruby repeats what is repeated already
+		t.wrap("(?:")
+	}
+	t.at += n
+	t.write(q)
+	t.repeated = true
+	if t.at == len(t.in) {
+		return nil
+	}
+	switch t.in[t.at] {
+	case '?':
+		t.write("?")
+		t.at++
+	case '+':
+		if q[0] == '{' {
+			break // an interval has no possessive form: the + repeats it
+		}
+		t.needs("a possessive quantifier (" + q + "+)")
+		t.wrap("(?>")
+		t.at++
+	}
+	return nil
+}
+
+// wrap puts the last atom, with its quantifier, into a group.
+func (t *translator) wrap(open string) {
+	tail := string(t.out[t.atom:])
+	t.out = append(append(append(t.out[:t.atom], open...), tail...), ')')
+	t.repeated = false
+}
+
 // brace translates `{,n}`; a brace that is no quantifier is itself.
-func (t *translator) brace() {
+func (t *translator) brace() error {
 	end := strings.IndexByte(t.in[t.at:], '}')
 	body := ""
 	if end > 0 {
@@ -109,20 +180,32 @@ func (t *translator) brace() {
 	}
 	lo, hi, comma := strings.Cut(body, ",")
 	if end <= 0 || !digits(lo) || !digits(hi) || lo == "" && hi == "" {
-		t.out.WriteString(`\{`)
+		t.begin()
+		t.write(`\{`)
 		t.at++
-		return
+		return nil
 	}
-	if lo == "" {
-		lo = "0"
+	if t.atom < 0 {
+		return fail(t.at, `%s repeats nothing; write \{ for the character`, t.in[t.at:t.at+end+1])
 	}
-	t.out.WriteString("{" + lo)
+	n, m := number(lo), number(hi)
+	if n > maxRepeat || m > maxRepeat {
+		return fail(t.at, "a part is repeated more than %d times", maxRepeat)
+	}
+	if hi != "" && m < n {
+		return fail(t.at, "the interval %s is empty", t.in[t.at:t.at+end+1])
+	}
+	q := "{" + strconv.Itoa(n)
 	if comma {
-		t.out.WriteString("," + hi)
+		q += ","
+		if hi != "" {
+			q += strconv.Itoa(m)
+		}
 	}
-	t.out.WriteByte('}')
-	t.at += end + 1
+	return t.quantifier(q+"}", end+1)
 }
+
+const maxRepeat = 100_000
 
 func digits(s string) bool {
 	for i := range len(s) {
@@ -130,206 +213,315 @@ func digits(s string) bool {
 			return false
 		}
 	}
-	return len(s) <= 6
+	return len(s) <= 9
 }
 
-const maxGroups = 250
+func number(s string) int { n, _ := strconv.Atoi(s); return n }
+
+// push opens a group. src is how long its beginning is in the source, text what it is written as.
+func (t *translator) push(src int, text string, capturing bool) {
+	t.stack = append(t.stack, t.scope)
+	t.scope = scope{start: len(t.out), open: t.at, capturing: capturing, extended: t.extended}
+	if capturing {
+		t.captures++
+		t.t.groups++
+	}
+	t.write(text)
+	t.at += src
+	t.atom = -1
+}
+
+func (t *translator) close() error {
+	if len(t.stack) == 0 {
+		return fail(t.at, `this ) closes nothing; write \) for the character`)
+	}
+	t.write(")")
+	t.at++
+	if t.capturing {
+		t.captures--
+	}
+	t.atom, t.repeated = t.start, false
+	t.scope = t.stack[len(t.stack)-1]
+	t.stack = t.stack[:len(t.stack)-1]
+	return nil
+}
 
 func (t *translator) group() error {
-	start := t.at
-	if t.depth++; t.depth > maxGroups {
-		return t.fail(start, "groups are nested too deeply")
+	if len(t.stack) >= maxGroups {
+		return fail(t.at, "groups are nested too deeply")
 	}
 	rest := t.in[t.at:]
+	has := func(p string) bool { return strings.HasPrefix(rest, p) }
 	switch {
-	case !strings.HasPrefix(rest, "(?"):
-		t.t.groups++
-		t.out.WriteByte('(')
-		t.at++
-	case strings.HasPrefix(rest, "(?#"):
-		t.depth--
+	case !has("(?"):
+		t.push(1, "(", true)
+	case has("(?#"):
 		end := strings.IndexByte(rest, ')')
 		if end < 0 {
-			return t.fail(start, "the comment's ) is missing")
+			return fail(t.at, "the comment's ) is missing")
 		}
 		t.at += end + 1
-	case strings.HasPrefix(rest, "(?:"):
-		t.copy(3)
-	case strings.HasPrefix(rest, "(?>"):
+	case has("(?:"):
+		t.push(3, "(?:", false)
+	case has("(?>"):
 		t.needs("an atomic group (?>...)")
-		t.copy(3)
-	case strings.HasPrefix(rest, "(?="), strings.HasPrefix(rest, "(?!"):
+		t.push(3, "(?>", false)
+	case has("(?="), has("(?!"):
 		t.needs("a look-ahead (" + rest[1:3] + "...)")
-		t.copy(3)
-	case strings.HasPrefix(rest, "(?<="), strings.HasPrefix(rest, "(?<!"):
+		t.push(3, rest[:3], false)
+	case has("(?<="), has("(?<!"):
 		t.needs("a look-behind (" + rest[1:4] + "...)")
-		t.copy(4)
-	case strings.HasPrefix(rest, "(?<"), strings.HasPrefix(rest, "(?P<"), strings.HasPrefix(rest, "(?'"):
-		end := strings.IndexAny(rest[4:], ">'")
-		if end < 0 {
-			return t.fail(start, "the group's name has no end")
-		}
-		// Names are the caller's; groups are told apart by their numbers.
-		t.t.groups++
-		t.out.WriteByte('(')
-		t.at += 4 + end + 1
+		t.push(4, rest[:4], false)
+	case has("(?<"):
+		return t.named(3, '>')
+	case has("(?P<"):
+		return t.named(4, '>')
+	case has("(?'"):
+		return t.named(3, '\'')
 	default:
-		return t.flags(start)
+		return t.flags()
+	}
+	return nil
+}
+
+// named opens a named group. Names are the caller's, who counts groups; here only back-references need them.
+func (t *translator) named(skip int, end byte) error {
+	rest := t.in[t.at+skip:]
+	n := strings.IndexByte(rest, end)
+	if n < 0 {
+		return fail(t.at, "the group's name has no end")
+	}
+	if n == 0 {
+		return fail(t.at, "the group's name is empty")
+	}
+	name := rest[:n]
+	t.push(skip+n+1, "(", true)
+	if _, ok := t.names[name]; ok {
+		t.names[name] = -1
+	} else {
+		t.names[name] = t.t.groups
 	}
 	return nil
 }
 
 // flags translates inline options: Ruby's m is what others call s.
-func (t *translator) flags(start int) error {
+func (t *translator) flags() error {
 	end := strings.IndexAny(t.in[t.at:], ":)")
 	if end < 0 {
-		return t.fail(start, "a ) is missing")
+		return fail(t.at, "the group's ) is missing")
 	}
 	body := t.in[t.at+2 : t.at+end]
-	var out strings.Builder
+	alone := t.in[t.at+end] == ')'
+	if !alone {
+		t.push(0, "", false)
+	}
+	text, on := "", true
 	for _, c := range body {
 		switch c {
-		case 'i', '-':
-			out.WriteRune(c)
-		case 'm':
-			out.WriteByte('s')
-		case 'u', 'a', 'd': // the kinds of character sets: UTF-8 is all there is
+		case '-':
+			if !on {
+				return fail(t.at, "unknown group (?%s", body)
+			}
+			on = false
+			text += "-"
+		case 'i':
+			text += "i"
+		case 'm', 's':
+			text += "s"
 		case 'x':
-			return t.fail(start, "the option x (blanks ignored) is not supported; write the expression without it")
+			t.extended = on
+		case 'u', 'a', 'd': // the kinds of character sets: there is one
 		default:
-			return t.fail(start, "unknown group (?%s", body)
+			return fail(t.at, "unknown group (?%s", body)
 		}
 	}
-	s := strings.TrimSuffix(out.String(), "-")
-	if t.in[t.at+end] == ')' {
-		t.depth--
-		if s != "" {
-			t.out.WriteString("(?" + s + ")")
-		}
-	} else {
-		t.out.WriteString("(?" + s + ":")
-	}
+	text = strings.TrimSuffix(text, "-")
 	t.at += end + 1
+	if !alone {
+		t.write("(?" + text + ":")
+	} else if text != "" {
+		t.write("(?" + text + ")")
+	}
+	t.atom = -1
 	return nil
 }
 
-func (t *translator) copy(n int) {
-	t.out.WriteString(t.in[t.at : t.at+n])
-	t.at += n
-}
-
-// escape translates what begins with a backslash, outside or inside a class.
-func (t *translator) escape(class bool) error {
+// escape translates what begins with a backslash, outside of classes.
+func (t *translator) escape() error {
 	start := t.at
 	if t.at+1 >= len(t.in) {
-		return t.fail(start, "the expression ends with a backslash")
+		return fail(start, "the expression ends with a backslash")
 	}
 	c := t.in[t.at+1]
-	t.at += 2
-	switch {
-	case c == 'h' && class:
-		t.out.WriteString("0-9A-Fa-f")
-	case c == 'h':
-		t.out.WriteString("[0-9A-Fa-f]")
-	case c == 'H' && !class:
-		t.out.WriteString("[^0-9A-Fa-f]")
-	case c == 'R' && !class:
-		t.out.WriteString(`(?:\r\n|[\n\v\f\r` + "\u0085\u2028\u2029" + `])`)
-	case c == 'Z' && !class:
-		t.out.WriteString(`(?:\n?\z)`)
-	case c == 'e':
-		t.out.WriteString(`\x1b`)
-	case c == 'b' && class:
-		t.out.WriteString(`\x08`)
-	case c == 'u' && t.at+4 <= len(t.in):
-		r, err := strconv.ParseUint(t.in[t.at:t.at+4], 16, 32)
-		if err != nil {
-			return t.fail(start, `\u is followed by four hex digits`)
+	switch c {
+	case 'd', 'D', 'w', 'W', 's', 'S', 'h', 'H':
+		t.at += 2
+		if t.back || c == 'h' || c == 'H' {
+			set := asciiSets[c|0x20]
+			if c < 'a' {
+				t.write("[^" + set + "]")
+			} else {
+				t.write("[" + set + "]")
+			}
+			return nil
 		}
-		t.out.WriteString(regexp.QuoteMeta(string(rune(r))))
-		t.at += 4
-	case c >= '1' && c <= '9' && !class, c == 'k' && !class:
-		return t.fail(start, "a back-reference is not supported yet")
-	case c == 'G' || c == 'K' || c == 'X' || c == 'g' && !class:
-		return t.fail(start, `\%c is not supported`, c)
-	case c >= 0x80:
-		t.out.WriteByte(c)
-	case strings.IndexByte("dDwWsSbBAznrtfvaxpP", c) >= 0:
-		t.out.WriteByte('\\')
-		t.out.WriteByte(c)
-	case c == '0':
-		t.out.WriteString(`\x00`)
-	case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
-		// Ruby takes an escaped letter without a meaning for the letter.
-		t.out.WriteByte(c)
-	default:
-		t.out.WriteByte('\\')
-		t.out.WriteByte(c)
+		t.write(`\` + string(c))
+		return nil
+	case 'b', 'B':
+		t.at += 2
+		switch {
+		case !t.back:
+			t.write(`\` + string(c))
+		case c == 'b':
+			t.write(`(?:(?<=` + wordChar + `)(?!` + wordChar + `)|(?<!` + wordChar + `)(?=` + wordChar + `))`)
+		default:
+			t.write(`(?:(?<=` + wordChar + `)(?=` + wordChar + `)|(?<!` + wordChar + `)(?!` + wordChar + `))`)
+		}
+		return nil
+	case 'A', 'z':
+		t.at += 2
+		t.write(`\` + string(c))
+		return nil
+	case 'Z':
+		t.at += 2
+		if t.captures > 0 || t.back {
+			// Before the newline that ends the text; a capture must not take it in.
+			t.needs(`\Z within a group`)
+			t.write(`\Z`)
+			return nil
+		}
+		t.write(`(?:\n?\z)`)
+		return nil
+	case 'R':
+		t.at += 2
+		t.write(`(?:\r\n|[\n\v\f\r\x{85}\x{2028}\x{2029}])`)
+		return nil
+	case 'N':
+		t.at += 2
+		t.write(`[^\n]`)
+		return nil
+	case 'G', 'K', 'X', 'g', 'y', 'Y':
+		return fail(start, `\%c is not supported`, c)
+	case 'k':
+		return t.reference()
+	case 'p', 'P':
+		text, _, err := t.property()
+		if err == nil {
+			t.write(text)
+		}
+		return err
 	}
+	// Two octal digits or more are a character.
+	if c >= '1' && c <= '9' && !(c <= '7' && t.at+2 < len(t.in) && t.in[t.at+2] >= '0' && t.in[t.at+2] <= '7') {
+		return fail(start, `\%c is no reference here; name the group, (?<name>...), and write \k<name>`, c)
+	}
+	r, err := t.char()
+	if err != nil {
+		return err
+	}
+	t.write(quoteRune(r))
 	return nil
 }
 
-// class translates a bracket class. Nested classes are joined with the outer one.
-func (t *translator) class() error {
-	start := t.at
-	t.out.WriteByte('[')
-	t.at++
-	if t.at < len(t.in) && t.in[t.at] == '^' {
-		t.out.WriteByte('^')
-		t.at++
+// reference translates \k<name>.
+func (t *translator) reference() error {
+	rest := t.in[t.at+2:]
+	end := strings.IndexByte(rest, '>')
+	if len(rest) == 0 || rest[0] != '<' || end < 0 {
+		return fail(t.at, `\k is followed by a name: \k<name>`)
 	}
-	return t.classBody(start, true)
+	name := rest[1:end]
+	n, ok := t.names[name]
+	if !ok {
+		return fail(t.at, `\k<%s>: no group before has this name`, name)
+	}
+	if n < 0 {
+		return fail(t.at, `\k<%s>: two groups have this name`, name)
+	}
+	t.needs(`a back-reference \k<` + name + `>`)
+	t.at += 2 + end + 1
+	t.write(`(?:\` + strconv.Itoa(n) + `)`)
+	return nil
 }
 
-func (t *translator) classBody(start int, outer bool) error {
-	first := true
-	for ; t.at < len(t.in); first = false {
-		rest := t.in[t.at:]
-		switch c := t.in[t.at]; {
-		case c == ']' && !first:
-			t.at++
-			if outer {
-				t.out.WriteByte(']')
+// char reads an escape that stands for one character.
+func (t *translator) char() (rune, error) {
+	start := t.at
+	c, n := utf8.DecodeRuneInString(t.in[t.at+1:])
+	t.at += 1 + n
+	hex := func(digits int) (rune, bool) {
+		if t.at+digits > len(t.in) {
+			return 0, false
+		}
+		r, err := strconv.ParseUint(t.in[t.at:t.at+digits], 16, 32)
+		if err != nil || r > unicode.MaxRune {
+			return 0, false
+		}
+		t.at += digits
+		return rune(r), true
+	}
+	braced := func() (rune, bool, bool) {
+		if t.at == len(t.in) || t.in[t.at] != '{' {
+			return 0, false, false
+		}
+		end := strings.IndexByte(t.in[t.at:], '}')
+		if end < 2 || end > 9 {
+			return 0, true, false
+		}
+		r, err := strconv.ParseUint(t.in[t.at+1:t.at+end], 16, 32)
+		t.at += end + 1
+		return rune(r), true, err == nil && r <= unicode.MaxRune
+	}
+	switch c {
+	case 'n':
+		return '\n', nil
+	case 't':
+		return '\t', nil
+	case 'r':
+		return '\r', nil
+	case 'f':
+		return '\f', nil
+	case 'v':
+		return '\v', nil
+	case 'a':
+		return '\a', nil
+	case 'e':
+		return 0x1b, nil
+	case 'x', 'u':
+		r, is, ok := braced()
+		if !is {
+			if c == 'u' {
+				r, ok = hex(4)
+			} else if r, ok = hex(2); !ok {
+				r, ok = hex(1)
 			}
-			return nil
-		case c == ']':
-			t.out.WriteString(`\]`)
-			t.at++
-		case strings.HasPrefix(rest, "[:"):
-			end := strings.Index(rest, ":]")
-			name, neg := "", false
-			if end > 0 {
-				name, neg = strings.CutPrefix(rest[2:end], "^")
-			}
-			set, ok := posix[name]
-			if !ok {
-				t.out.WriteString(`\[`)
-				t.at++
-				break
-			}
-			if neg {
-				return t.fail(t.at, "[:^%s:] is not supported yet", name)
-			}
-			t.out.WriteString(set)
-			t.at += end + 2
-		case c == '[':
-			if strings.HasPrefix(rest, "[^") {
-				return t.fail(t.at, "a negated class within a class is not supported yet")
-			}
-			t.at++
-			if err := t.classBody(start, false); err != nil {
-				return err
-			}
-		case strings.HasPrefix(rest, "&&"):
-			return t.fail(t.at, "an intersection of classes (&&) is not supported yet")
-		case c == '\\':
-			if err := t.escape(true); err != nil {
-				return err
-			}
-		default:
-			t.out.WriteByte(c)
-			t.at++
+		}
+		if !ok || r >= 0xd800 && r < 0xe000 {
+			return 0, fail(start, `\%c is followed by the hex digits of a character: \x41, \u20ac, \x{1f600}`, c)
+		}
+		return r, nil
+	case '0', '1', '2', '3', '4', '5', '6', '7':
+		end := t.at
+		for end < len(t.in) && end < t.at+2 && t.in[end] >= '0' && t.in[end] <= '7' {
+			end++
+		}
+		if r, err := strconv.ParseUint(t.in[t.at-1:end], 8, 8); err == nil {
+			t.at = end
+			return rune(r), nil
 		}
 	}
-	return t.fail(start, "a ] is missing")
+	// Ruby takes an escaped letter without a meaning for the letter.
+	return c, nil
+}
+
+// quoteRune writes a character as both engines read it, in a class and outside. A needless backslash is no choice:
+// regexp2 takes `\<` for a reference and `\-` at the end of a range for a set.
+func quoteRune(r rune) string {
+	switch {
+	case strings.ContainsRune(`\.+*?()|[]{}^$`, r):
+		return `\` + string(r)
+	case r > ' ' && r < 0x7f && r != '-' && r != '#' && r != '&' || r >= 0x80 && unicode.IsPrint(r):
+		return string(r)
+	}
+	return fmt.Sprintf(`\x{%x}`, r)
 }

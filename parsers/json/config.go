@@ -14,9 +14,11 @@ func init() {
 	steps.MustRegister("json", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Parses a JSON object and makes fields of its members.",
-			Details: "Nested objects become dotted paths, as everywhere; a key with a dot is a path too. Arrays stay arrays. Whole numbers are BIGINT, others DOUBLE, " +
-				"numbers that these can't hold exactly DECIMAL. A member that is there already is replaced; of a key that comes twice the last counts. " +
-				"A key that is the name of metadata, such as `@path`, becomes `at_path`. Text behind the value, and a value that is no object where no `target` is given, are failures.",
+			Details: "Nested objects become dotted paths, as everywhere; a key with a dot is a path too. Arrays, and objects within them, stay values. Whole numbers are BIGINT, others DOUBLE; " +
+				"what these would change is DECIMAL, up to 1000 digits. A field that is there already is replaced; of a key that comes twice in an object the last counts. " +
+				"A key that is the name of metadata, such as `@path`, becomes `at_path`.\n\n" +
+				"With `target` the object goes below that path, in place of all that was there, and the value may be of any type. " +
+				"Without, a value that is no object is a failure; so are text behind the value and nesting deeper than `max_depth`. A record that fails is left as it was.",
 			Example: "- json: message\n- json: {field: message, target: doc}",
 		},
 		New:     func() steps.Config { return &Config{} },
@@ -30,7 +32,6 @@ type Config struct {
 	Target   steps.FieldPath `yaml:"target" doc:"The path below which the members go; the record itself by default."`
 	Replace  bool            `yaml:"replace" doc:"Take the parsed field away, unless the object has one of that name."`
 	MaxDepth int             `yaml:"max_depth" doc:"The deepest nesting that is accepted." default:"64" min:"1"`
-	step     *maker
 }
 
 var _ steps.Config = (*Config)(nil)
@@ -47,6 +48,9 @@ func (j *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	}
 	if j.MaxDepth > maxDepth {
 		c.Errorf(n, "max_depth is at most %d", maxDepth)
+	}
+	if record.IsMeta(j.Target.Name) {
+		c.Errorf(j.Target.Node, "target: %s is metadata and can't be set", j.Target.Name)
 	}
 }
 
@@ -77,12 +81,12 @@ func (j *Config) Build(b *steps.Build) (steps.Maker, error) {
 		b.Slot(m.target)
 	}
 	return func() steps.Step {
-		s := &step{maker: m, paths: map[string]*leaf{}}
-		prefix := ""
+		s := &step{maker: m}
 		if m.target != "" {
-			prefix = m.target + "."
+			s.clear = steps.SlotsUnder(m.table, m.target)
+			s.below = func(name []byte) bool { return record.Under(name, m.target) }
 		}
-		s.root = s.object(prefix)
+		s.forget()
 		s.each = s.one
 		return s
 	}, nil

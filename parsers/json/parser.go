@@ -2,106 +2,82 @@ package json
 
 import (
 	"encoding/binary"
-	"fmt"
-	"math/big"
 	"math/bits"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
-	"unsafe"
-
-	"github.com/rsetl/rsetl/record"
 )
 
-// parser walks over one text. The grammar is RFC 8259's.
-type parser struct {
-	in  []byte
-	at  int
-	msg string
-}
+// The grammar is RFC 8259's. All functions take the text and a place in it and give the place behind what they read,
+// -1 where it does not fit; s.fail has then been called.
 
-func (p *parser) fail(msg string) bool {
-	if p.msg == "" {
-		p.msg = msg
+// fail notes the first thing that is wrong.
+func (s *step) fail(at int, msg string) int {
+	if s.msg == "" {
+		s.msg, s.msgAt = msg, at
 	}
-	return false
+	return -1
 }
 
 // failure says what is wrong and where.
-func (p *parser) failure() string {
+func (s *step) failure(in []byte) string {
 	what := "the end of the text"
-	if p.at < len(p.in) {
-		what = strconv.Quote(string(p.in[p.at:min(len(p.in), p.at+12)]))
+	if s.msgAt < len(in) {
+		what = strconv.Quote(string(in[s.msgAt:min(len(in), s.msgAt+12)]))
 	}
-	return fmt.Sprintf("json: %s at byte %d, there is %s", p.msg, p.at, what)
+	return "json: " + s.msg + " at byte " + strconv.Itoa(s.msgAt) + ", there is " + what
 }
 
-// peek is the next byte, 0 at the end.
-func (p *parser) peek() byte {
-	if p.at < len(p.in) {
-		return p.in[p.at]
+func space(in []byte, at int) int {
+	for at < len(in) && in[at] <= ' ' && (in[at] == ' ' || in[at] == '\t' || in[at] == '\n' || in[at] == '\r') {
+		at++
 	}
-	return 0
+	return at
 }
 
-func (p *parser) space() {
-	for p.at < len(p.in) {
-		switch p.in[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
+func (s *step) word(in []byte, at int, w string) int {
+	if len(in)-at < len(w) || string(in[at:at+len(w)]) != w {
+		return s.fail(at, "expected "+w)
 	}
+	return at + len(w)
 }
 
-func (p *parser) word(w string) bool {
-	if len(p.in)-p.at < len(w) || string(p.in[p.at:p.at+len(w)]) != w {
-		return p.fail("expected " + w)
-	}
-	p.at += len(w)
-	return true
-}
-
-// empty tells whether the object that began at start has no member.
-func (p *parser) empty(start int) bool {
-	for _, c := range p.in[start+1 : p.at-1] {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return false
-		}
-	}
-	return true
-}
-
-// str gives the text between quotes; escaped tells whether it has escapes. It ends behind the closing quote.
-func (p *parser) str() (text []byte, escaped, ok bool) {
-	in := p.in
-	i := p.at + 1
-	start := i
+// str reads a text whose opening quote is before at and gives the place of the closing one. Escapes are checked.
+func (s *step) str(in []byte, at int) (end int, escaped bool) {
+	i := at
 	for {
 		// Eight bytes at a time while none is a quote, a backslash or a control character.
 		for i+8 <= len(in) {
-			w := binary.LittleEndian.Uint64(in[i:])
-			if m := special(w); m != 0 {
+			if m := special(binary.LittleEndian.Uint64(in[i:])); m != 0 {
 				i += bits.TrailingZeros64(m) / 8
 				break
 			}
 			i += 8
 		}
 		if i >= len(in) {
-			p.at = len(in)
-			return nil, false, p.fail("the text's closing quote is missing")
+			return s.fail(len(in), "the text's closing quote is missing"), false
 		}
 		switch c := in[i]; {
 		case c == '"':
-			p.at = i + 1
-			return in[start:i], escaped, true
+			return i, escaped
 		case c == '\\':
 			escaped = true
-			i += 2
+			if i+1 == len(in) {
+				return s.fail(len(in), "the text's closing quote is missing"), false
+			}
+			switch in[i+1] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+				i += 2
+			case 'u':
+				if _, ok := hex4(in[i+2:]); !ok {
+					return s.fail(i, `an escape \u has not four hex digits`), false
+				}
+				i += 6
+			default:
+				return s.fail(i, "an unknown escape in a text"), false
+			}
 		case c < 0x20:
-			p.at = i
-			return nil, false, p.fail("a control character within a text must be escaped")
+			return s.fail(i, "a control character within a text must be escaped"), false
 		default:
 			i++
 		}
@@ -113,12 +89,12 @@ func (p *parser) str() (text []byte, escaped, ok bool) {
 func special(w uint64) uint64 {
 	const lo, hi = 0x0101010101010101, 0x8080808080808080
 	q := w ^ (lo * '"')
-	s := w ^ (lo * '\\')
-	return ((q-lo)&^q | (s-lo)&^s | (w-lo*0x20)&^w) & hi
+	b := w ^ (lo * '\\')
+	return ((q-lo)&^q | (b-lo)&^b | (w-lo*0x20)&^w) & hi
 }
 
-// unescape appends the text with its escapes resolved. Half a surrogate pair becomes U+FFFD.
-func (p *parser) unescape(dst, text []byte) ([]byte, bool) {
+// unescape appends a text that str has checked with its escapes resolved. Half a surrogate pair becomes U+FFFD.
+func unescape(dst, text []byte) []byte {
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c != '\\' {
@@ -126,24 +102,19 @@ func (p *parser) unescape(dst, text []byte) ([]byte, bool) {
 			continue
 		}
 		i++
-		switch text[i] {
-		case '"', '\\', '/':
-			dst = append(dst, text[i])
+		switch c = text[i]; c {
 		case 'b':
-			dst = append(dst, '\b')
+			c = '\b'
 		case 'f':
-			dst = append(dst, '\f')
+			c = '\f'
 		case 'n':
-			dst = append(dst, '\n')
+			c = '\n'
 		case 'r':
-			dst = append(dst, '\r')
+			c = '\r'
 		case 't':
-			dst = append(dst, '\t')
+			c = '\t'
 		case 'u':
-			r, ok := hex4(text[i+1:])
-			if !ok {
-				return dst, p.fail("an escape \\u has not four hex digits")
-			}
+			r, _ := hex4(text[i+1:])
 			i += 4
 			if utf16.IsSurrogate(r) {
 				low := rune(-1)
@@ -155,11 +126,11 @@ func (p *parser) unescape(dst, text []byte) ([]byte, bool) {
 				}
 			}
 			dst = utf8.AppendRune(dst, r)
-		default:
-			return dst, p.fail("an unknown escape in a text")
+			continue
 		}
+		dst = append(dst, c)
 	}
-	return dst, true
+	return dst
 }
 
 func hex4(p []byte) (r rune, ok bool) {
@@ -182,103 +153,78 @@ func hex4(p []byte) (r rune, ok bool) {
 	return r, true
 }
 
-// maxDigits bounds an exact decimal, as in SQL.
-const maxDigits = 38
-
-// number parses a number: BIGINT where it is whole and fits, else DOUBLE, or DECIMAL where a DOUBLE would not hold it
-// exactly and 38 digits do.
-func (s *step) number() (v record.Value, ok bool) {
-	p := &s.p
-	start := p.at
-	neg := p.peek() == '-'
-	if neg {
-		p.at++
+// skip checks a value of which nothing is wanted.
+func (s *step) skip(in []byte, at, depth int) int {
+	if at >= len(in) {
+		return s.fail(at, "expected a value")
 	}
-	digits, scale := 0, 0
-	var n uint64
-	first := p.at
-	for p.at < len(p.in) && p.in[p.at]-'0' <= 9 {
-		if digits < 19 {
-			n = n*10 + uint64(p.in[p.at]-'0')
+	switch c := in[at]; c {
+	case '"':
+		end, _ := s.str(in, at+1)
+		if end < 0 {
+			return -1
 		}
-		digits++
-		p.at++
-	}
-	switch {
-	case digits == 0:
-		return v, p.fail("a number lacks digits")
-	case digits > 1 && p.in[first] == '0':
-		return v, p.fail("a number begins with 0")
-	}
-	whole := true
-	exp := false
-	if p.peek() == '.' {
-		whole = false
-		p.at++
-		for p.at < len(p.in) && p.in[p.at]-'0' <= 9 {
-			if digits < 19 {
-				n = n*10 + uint64(p.in[p.at]-'0')
+		return end + 1
+	case '{':
+		if depth++; depth > s.depth {
+			return s.fail(at, "nested too deeply")
+		}
+		if at = space(in, at+1); at < len(in) && in[at] == '}' {
+			return at + 1
+		}
+		for {
+			if at >= len(in) || in[at] != '"' {
+				return s.fail(at, "expected a key in quotes")
 			}
-			digits++
-			scale++
-			p.at++
+			end, _ := s.str(in, at+1)
+			if end < 0 {
+				return -1
+			}
+			if at = space(in, end+1); at >= len(in) || in[at] != ':' {
+				return s.fail(at, "expected a colon")
+			}
+			if at = s.skip(in, space(in, at+1), depth); at < 0 {
+				return -1
+			}
+			if at = space(in, at); at < len(in) && in[at] == ',' {
+				at = space(in, at+1)
+				continue
+			}
+			if at < len(in) && in[at] == '}' {
+				return at + 1
+			}
+			return s.fail(at, "expected a comma or }")
 		}
-		if scale == 0 {
-			return v, p.fail("a number lacks digits behind the point")
+	case '[':
+		if depth++; depth > s.depth {
+			return s.fail(at, "nested too deeply")
 		}
+		if at = space(in, at+1); at < len(in) && in[at] == ']' {
+			return at + 1
+		}
+		for {
+			if at = s.skip(in, at, depth); at < 0 {
+				return -1
+			}
+			if at = space(in, at); at < len(in) && in[at] == ',' {
+				at = space(in, at+1)
+				continue
+			}
+			if at < len(in) && in[at] == ']' {
+				return at + 1
+			}
+			return s.fail(at, "expected a comma or ]")
+		}
+	case 't':
+		return s.word(in, at, "true")
+	case 'f':
+		return s.word(in, at, "false")
+	case 'n':
+		return s.word(in, at, "null")
+	default:
+		if c == '-' || c-'0' <= 9 {
+			return s.skipNumber(in, at)
+		}
+		return s.fail(at, "expected a value")
 	}
-	if c := p.peek(); c == 'e' || c == 'E' {
-		whole, exp = false, true
-		p.at++
-		if c := p.peek(); c == '+' || c == '-' {
-			p.at++
-		}
-		from := p.at
-		for p.at < len(p.in) && p.in[p.at]-'0' <= 9 {
-			p.at++
-		}
-		if p.at == from {
-			return v, p.fail("a number lacks digits in its exponent")
-		}
-	}
-	text := p.in[start:p.at]
-	switch {
-	case whole && digits <= 18:
-		i := int64(n)
-		if neg {
-			i = -i
-		}
-		return record.MakeInt(i), true
-	case whole:
-		x, _ := new(big.Int).SetString(string(text), 10)
-		if x.IsInt64() {
-			return record.MakeInt(x.Int64()), true
-		}
-		if digits <= maxDigits {
-			return s.b.BigDecimal(x, 0), true
-		}
-	case !exp && digits <= 15 && scale <= 22:
-		// Both are exact, so the quotient is rounded once.
-		f := float64(n) / pow10[scale]
-		if neg {
-			f = -f
-		}
-		return record.MakeFloat(f), true
-	case !exp && digits > 17 && digits <= maxDigits:
-		x, _ := new(big.Int).SetString(string(text[:len(text)-scale-1])+string(text[len(text)-scale:]), 10)
-		return s.b.BigDecimal(x, scale), true
-	}
-	f, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
-	if err != nil {
-		return v, p.fail("a number is out of range")
-	}
-	return record.MakeFloat(f), true
 }
-
-var pow10 = func() (t [23]float64) {
-	t[0] = 1
-	for i := 1; i < len(t); i++ {
-		t[i] = t[i-1] * 10
-	}
-	return
-}()

@@ -10,7 +10,7 @@ import (
 type leaf struct {
 	name  string
 	slot  int          // -1: overflow
-	live  bool         // something reads or ships it
+	live  bool         // something reads or ships it, or what lies below it
 	text  record.Value // the name in the batch's buffer, for the overflow
 	batch uint64       // the batch that text belongs to
 	rec   uint64       // the record that set it last
@@ -19,20 +19,25 @@ type leaf struct {
 
 // member is one key of one object as the data has it: its field, and the object below where there is one.
 type member struct {
-	key   string
-	leaf  *leaf
-	child *object
+	key    string
+	quoted string // as it stands in the text: with its quotes, escapes and the colon
+	leaf   *leaf
+	child  *object
+	next   *member // the key that came after this one the last time
+	rec    uint64  // the record that had it last
+	from   int     // what the object below has added to found in that record
+	to     int
 }
 
-// object is the keys seen so far at one path, in the order in which they first came: the next key of a
-// record is most often the one after the last.
+// object is the keys seen so far at one path. A record's keys most often follow each other as in the record before.
 type object struct {
 	prefix  string
+	first   *member
 	members []*member
 	byKey   map[string]*member // where there are many
 }
 
-// maxLearnt bounds what a worker learns; past it names are looked up each time.
+// maxLearnt is how many keys a worker knows when it forgets them all, between two records.
 const maxLearnt = 10_000
 
 type field struct {
@@ -42,6 +47,8 @@ type field struct {
 
 type step struct {
 	*maker
+	clear  []int // slots at and below the target
+	below  func(name []byte) bool
 	root   *object
 	paths  map[string]*leaf
 	learnt int
@@ -52,11 +59,21 @@ type step struct {
 	rec    uint64 // of records
 	found  []field
 	values []record.Value // scratch: open arrays' elements
-	p      parser
 	src    record.Value
+	key    []byte // scratch
+	digits []byte // scratch
+	msg    string
+	msgAt  int
 }
 
-func (s *step) object(prefix string) *object { return &object{prefix: prefix} }
+// forget makes the worker learn anew.
+func (s *step) forget() {
+	prefix := ""
+	if s.target != "" {
+		prefix = s.target + "."
+	}
+	s.root, s.paths, s.learnt = &object{prefix: prefix}, map[string]*leaf{}, 0
+}
 
 func (s *step) Apply(b *record.Batch) {
 	s.b = b
@@ -77,22 +94,35 @@ func (s *step) one(i int) record.Outcome {
 		b.Fail(i, "json: the field is no text but "+s.src.Kind().String())
 		return record.Failed
 	}
+	if s.learnt > maxLearnt {
+		s.forget()
+	}
 	s.rec++
-	s.found, s.values = s.found[:0], s.values[:0]
-	s.p = parser{in: b.Bytes(s.src)}
-	if !s.document() {
-		b.Fail(i, s.p.failure())
+	s.found, s.values, s.msg = s.found[:0], s.values[:0], ""
+	in := b.Bytes(s.src)
+	if !s.document(in) {
+		b.Fail(i, s.failure(in))
 		return record.Failed
 	}
 	if s.replace {
 		b.Set(i, s.field, record.Value{})
 	}
+	if s.target != "" {
+		for _, slot := range s.clear {
+			b.Set(i, slot, record.Value{})
+		}
+		if b.HasOverflow(i) {
+			b.UnsetOverflow(i, s.below)
+		}
+	}
 	fresh := !b.HasOverflow(i)
+	row := b.Row(i)
 	for k := range s.found {
 		f := &s.found[k]
 		switch l := f.leaf; {
+		case f.val.Kind() == record.Missing:
 		case l.slot >= 0:
-			b.Set(i, l.slot, f.val)
+			row[l.slot] = f.val
 		case fresh:
 			b.AddOverflow(i, s.text(l), f.val)
 		default:
@@ -110,147 +140,178 @@ func (s *step) text(l *leaf) record.Value {
 	return l.text
 }
 
-func (s *step) document() bool {
-	p := &s.p
-	p.space()
-	if p.peek() == '{' {
-		if !s.members(s.root, 1) {
+func (s *step) document(in []byte) bool {
+	at := space(in, 0)
+	if at < len(in) && in[at] == '{' {
+		var empty bool
+		if at, empty = s.members(in, at+1, s.root, 1); at < 0 {
 			return false
 		}
-		if s.target != "" && len(s.found) == 0 {
+		if s.target != "" && empty {
 			s.set(s.path(s.target), record.MakeRef(record.Map, 0, 0))
 		}
 	} else if s.target == "" {
-		return p.fail("the value is no object; give a target to keep it")
+		s.fail(at, "the value is no object; give a target to keep it")
+		return false
 	} else {
-		l := s.path(s.target)
-		v, ok := s.value(1, l.live)
-		if !ok {
+		var v record.Value
+		if v, at = s.value(in, at, 0); at < 0 {
 			return false
 		}
-		s.set(l, v)
+		s.set(s.path(s.target), v)
 	}
-	p.space()
-	if p.at < len(p.in) {
-		return p.fail("something follows the value")
+	if at = space(in, at); at < len(in) {
+		s.fail(at, "something follows the value")
+		return false
 	}
 	return true
 }
 
 func (s *step) set(l *leaf, v record.Value) {
-	if !l.live {
-		return
-	}
 	if l.rec == s.rec {
 		s.found[l.at].val = v
+		return
+	}
+	if !l.live {
 		return
 	}
 	l.rec, l.at = s.rec, len(s.found)
 	s.found = append(s.found, field{l, v})
 }
 
-// members parses an object into fields.
-func (s *step) members(o *object, depth int) bool {
-	p := &s.p
+// again takes back what a key has given that comes a second time in its object.
+func (s *step) again(m *member) {
+	if m.leaf.rec == s.rec {
+		s.found[m.leaf.at].val = record.Value{}
+	}
+	for k := m.from; k < m.to; k++ {
+		s.found[k].val = record.Value{}
+	}
+	m.from, m.to = 0, 0
+}
+
+// members parses an object, from behind its brace, into fields.
+func (s *step) members(in []byte, at int, o *object, depth int) (next int, empty bool) {
 	if depth > s.depth {
-		return p.fail("nested too deeply")
+		return s.fail(at-1, "nested too deeply"), false
 	}
-	p.at++ // {
-	p.space()
-	if p.peek() == '}' {
-		p.at++
-		return true
+	if at = space(in, at); at < len(in) && in[at] == '}' {
+		return at + 1, true
 	}
-	for guess := 0; ; guess++ {
-		if p.peek() != '"' {
-			return p.fail("expected a key in quotes")
+	m := o.first
+	var before *member
+	for {
+		if m != nil && len(in)-at >= len(m.quoted) && string(in[at:at+len(m.quoted)]) == m.quoted {
+			at += len(m.quoted)
+		} else if m, at = s.member(in, at, o, before); at < 0 {
+			return -1, false
 		}
-		key, escaped, ok := p.str()
-		if !ok {
-			return false
+		at = space(in, at)
+		if m.rec == s.rec {
+			s.again(m)
 		}
-		if escaped {
-			if key, ok = p.unescape(nil, key); !ok {
-				return false
-			}
-		}
-		m := s.member(o, key, &guess)
-		p.space()
-		if p.peek() != ':' {
-			return p.fail("expected a colon")
-		}
-		p.at++
-		p.space()
-		if p.peek() == '{' {
-			before := len(s.found)
-			start := p.at
+		m.rec, m.from, m.to = s.rec, 0, 0
+		switch {
+		case !m.leaf.live:
+			at = s.skip(in, at, depth)
+		case at < len(in) && in[at] == '{':
 			if m.child == nil {
-				m.child = s.object(o.prefix + m.key + ".")
+				m.child = &object{prefix: m.leaf.name + "."}
 			}
-			if !s.members(m.child, depth+1) {
-				return false
-			}
-			if len(s.found) == before && p.empty(start) {
+			from := len(s.found)
+			var empty bool
+			if at, empty = s.members(in, at+1, m.child, depth+1); empty {
 				s.set(m.leaf, record.MakeRef(record.Map, 0, 0))
+			} else {
+				m.from, m.to = from, len(s.found)
 			}
-		} else {
-			v, ok := s.value(depth, m.leaf.live)
-			if !ok {
-				return false
-			}
-			s.set(m.leaf, v)
-		}
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.at++
-			p.space()
-		case '}':
-			p.at++
-			return true
 		default:
-			return p.fail("expected a comma or }")
+			var v record.Value
+			if v, at = s.value(in, at, depth); at >= 0 {
+				s.set(m.leaf, v)
+			}
 		}
+		if at < 0 {
+			return -1, false
+		}
+		if at < len(in) && in[at] == ',' {
+			at++
+		} else if at = space(in, at); at < len(in) && in[at] == ',' {
+			at++
+		} else if at < len(in) && in[at] == '}' {
+			return at + 1, false
+		} else {
+			return s.fail(at, "expected a comma or }"), false
+		}
+		at = space(in, at)
+		before, m = m, m.next
 	}
 }
 
-// member finds the key in the object, at the place where it is expected first.
-func (s *step) member(o *object, key []byte, guess *int) *member {
-	if g := *guess; g < len(o.members) && o.members[g].key == string(key) {
-		return o.members[g]
+// member reads a key that is not the expected one, with its colon, and notes that it follows before.
+func (s *step) member(in []byte, at int, o *object, before *member) (*member, int) {
+	if at >= len(in) || in[at] != '"' {
+		return nil, s.fail(at, "expected a key in quotes")
 	}
+	end, escaped := s.str(in, at+1)
+	if end < 0 {
+		return nil, -1
+	}
+	colon := space(in, end+1)
+	if colon >= len(in) || in[colon] != ':' {
+		return nil, s.fail(colon, "expected a colon")
+	}
+	key := in[at+1 : end]
+	if escaped {
+		s.key = unescape(s.key[:0], key)
+		key = s.key
+	}
+	m := o.find(key)
+	if m == nil {
+		m = &member{key: string(key), quoted: string(in[at:end+1]) + ":"}
+		name := o.prefix + m.key
+		if o.prefix == "" && record.IsMeta(name) {
+			name = "at_" + name[1:]
+		}
+		m.leaf = s.path(name)
+		o.add(m)
+		s.learnt++
+	}
+	if before == nil {
+		o.first = m
+	} else {
+		before.next = m
+	}
+	return m, colon + 1
+}
+
+// fewMembers are looked through one by one.
+const fewMembers = 16
+
+func (o *object) find(key []byte) *member {
 	if o.byKey != nil {
-		if m, ok := o.byKey[string(key)]; ok {
+		return o.byKey[string(key)]
+	}
+	for _, m := range o.members {
+		if m.key == string(key) {
 			return m
 		}
-	} else {
-		for i, m := range o.members {
-			if m.key == string(key) {
-				*guess = i
-				return m
-			}
-		}
 	}
-	m := &member{key: string(key)}
-	name := o.prefix + m.key
-	if o.prefix == "" && record.IsMeta(name) {
-		name = "at_" + name[1:]
-	}
-	m.leaf = s.path(name)
-	if s.learnt++; s.learnt > maxLearnt {
-		return m
-	}
-	o.members = append(o.members, m)
-	if len(o.members) > 16 {
-		if o.byKey == nil {
-			o.byKey = map[string]*member{}
-			for _, m := range o.members {
-				o.byKey[m.key] = m
-			}
-		}
+	return nil
+}
+
+func (o *object) add(m *member) {
+	if o.byKey != nil {
 		o.byKey[m.key] = m
+		return
 	}
-	return m
+	if o.members = append(o.members, m); len(o.members) > fewMembers {
+		o.byKey = map[string]*member{}
+		for _, m := range o.members {
+			o.byKey[m.key] = m
+		}
+		o.members = nil
+	}
 }
 
 // path is the leaf of a dotted path. Two spellings of one path (nested, or with a dot in the key) share it.
@@ -259,107 +320,84 @@ func (s *step) path(name string) *leaf {
 		return l
 	}
 	l := &leaf{name: strings.Clone(name), slot: s.table.Find(name), live: s.live(name)}
-	if len(s.paths) < maxLearnt {
-		s.paths[l.name] = l
-	}
+	s.paths[l.name] = l
 	return l
 }
 
-// value parses any value. Where keep is false it is checked and nothing is made of it.
-func (s *step) value(depth int, keep bool) (v record.Value, ok bool) {
-	p := &s.p
-	switch c := p.peek(); c {
+// value parses any value; an object, within an array or as the document's, into a map.
+func (s *step) value(in []byte, at, depth int) (v record.Value, next int) {
+	if at >= len(in) {
+		return v, s.fail(at, "expected a value")
+	}
+	switch c := in[at]; c {
 	case '"':
-		text, escaped, ok := p.str()
-		if !ok {
-			return v, false
+		end, escaped := s.str(in, at+1)
+		if end < 0 {
+			return v, -1
 		}
 		if escaped {
-			return s.unescaped(text)
+			off := len(s.b.Buf)
+			s.b.Buf = unescape(s.b.Buf, in[at+1:end])
+			return s.b.Since(off), end + 1
 		}
-		from := p.at - 1 - len(text)
-		return s.src.Sub(from, from+len(text)).As(record.String), true
+		return s.src.Sub(at+1, end).As(record.String), end + 1
 	case '{', '[':
-		return s.nested(depth+1, keep)
+		return s.nested(in, at, depth+1)
 	case 't':
-		return record.MakeBool(true), p.word("true")
+		return record.MakeBool(true), s.word(in, at, "true")
 	case 'f':
-		return record.MakeBool(false), p.word("false")
+		return record.MakeBool(false), s.word(in, at, "false")
 	case 'n':
-		return record.MakeNull(), p.word("null")
+		return record.MakeNull(), s.word(in, at, "null")
 	default:
-		if c == '-' || c >= '0' && c <= '9' {
-			return s.number()
+		if c == '-' || c-'0' <= 9 {
+			return s.number(in, at)
 		}
-		return v, p.fail("expected a value")
+		return v, s.fail(at, "expected a value")
 	}
-}
-
-func (s *step) unescaped(text []byte) (record.Value, bool) {
-	off := len(s.b.Buf)
-	buf, ok := s.p.unescape(s.b.Buf, text)
-	if !ok {
-		return record.Value{}, false
-	}
-	s.b.Buf = buf
-	return s.b.Since(off), true
 }
 
 // nested parses an array, or an object within one, into a value.
-func (s *step) nested(depth int, keep bool) (v record.Value, ok bool) {
-	p := &s.p
+func (s *step) nested(in []byte, at, depth int) (v record.Value, next int) {
 	if depth > s.depth {
-		return v, p.fail("nested too deeply")
+		return v, s.fail(at, "nested too deeply")
 	}
 	kind, end := record.Array, byte(']')
-	if p.peek() == '{' {
+	if in[at] == '{' {
 		kind, end = record.Map, '}'
 	}
-	p.at++
 	base := len(s.values)
-	p.space()
-	if p.peek() == end {
-		p.at++
-		return record.MakeRef(kind, 0, 0), true
+	if at = space(in, at+1); at < len(in) && in[at] == end {
+		return record.MakeRef(kind, 0, 0), at + 1
 	}
 	for {
 		if kind == record.Map {
-			if p.peek() != '"' {
-				return v, p.fail("expected a key in quotes")
+			if at >= len(in) || in[at] != '"' {
+				return v, s.fail(at, "expected a key in quotes")
 			}
-			k, ok := s.value(depth, keep)
-			if !ok {
-				return v, false
+			var k record.Value
+			if k, at = s.value(in, at, depth); at < 0 {
+				return v, -1
 			}
 			s.values = append(s.values, k)
-			p.space()
-			if p.peek() != ':' {
-				return v, p.fail("expected a colon")
+			if at = space(in, at); at >= len(in) || in[at] != ':' {
+				return v, s.fail(at, "expected a colon")
 			}
-			p.at++
-			p.space()
+			at = space(in, at+1)
 		}
-		e, ok := s.value(depth, keep)
-		if !ok {
-			return v, false
+		var e record.Value
+		if e, at = s.value(in, at, depth); at < 0 {
+			return v, -1
 		}
-		if keep {
-			s.values = append(s.values, e)
-		} else {
-			s.values = s.values[:base]
-		}
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.at++
-			p.space()
+		s.values = append(s.values, e)
+		if at = space(in, at); at < len(in) && in[at] == ',' {
+			at = space(in, at+1)
 			continue
-		case end:
-			p.at++
-		default:
-			return v, p.fail("expected a comma or " + string(end))
 		}
-		break
+		if at < len(in) && in[at] == end {
+			break
+		}
+		return v, s.fail(at, "expected a comma or "+string(end))
 	}
 	items := s.values[base:]
 	if kind == record.Map {
@@ -367,18 +405,28 @@ func (s *step) nested(depth int, keep bool) (v record.Value, ok bool) {
 	}
 	v = s.b.PutItems(kind, items)
 	s.values = s.values[:base]
-	return v, true
+	return v, at + 1
 }
 
-// maxDistinct bounds the objects within arrays whose keys are compared with one another.
-const maxDistinct = 64
+// fewPairs are compared with one another.
+const fewPairs = 32
 
-// distinct takes out all but the last of a key that comes twice.
+// distinct takes out all but the last of a key that comes twice; the key stays where it came first.
 func (s *step) distinct(kv []record.Value) []record.Value {
-	if len(kv) > 2*maxDistinct {
-		return kv
-	}
 	out := kv[:0]
+	if len(kv) > 2*fewPairs {
+		where := make(map[string]int, len(kv)/2)
+		for i := 0; i < len(kv); i += 2 {
+			key := s.b.Bytes(kv[i])
+			if j, ok := where[string(key)]; ok {
+				out[j+1] = kv[i+1]
+				continue
+			}
+			where[string(key)] = len(out)
+			out = append(out, kv[i], kv[i+1])
+		}
+		return out
+	}
 next:
 	for i := 0; i < len(kv); i += 2 {
 		key := s.b.Bytes(kv[i])

@@ -43,6 +43,9 @@ type Options struct {
 	// Flush that returned and its Committed; the runner serialises it with its other commits.
 	// Its errors are retried. Required for a Preparer.
 	Commit func(ctx context.Context, part []byte) error
+	// Fatal is told of an error that trying again can't mend (sinks.Permanent); it ends the
+	// context of Start. Nil: such errors are retried like others.
+	Fatal func(error)
 	// BackoffMin and BackoffMax bound the pauses between attempts; 100ms and 30s where zero.
 	BackoffMin, BackoffMax time.Duration
 }
@@ -527,6 +530,11 @@ func (c *Cache) retry(ctx context.Context, what string, f func(context.Context) 
 			return nil
 		}
 		if ctx.Err() != nil {
+			return err
+		}
+		if sinks.IsPermanent(err) && c.o.Fatal != nil {
+			c.o.Fatal(c.failed(what, err))
+			<-ctx.Done()
 			return err
 		}
 		if !c.pause(ctx, n, c.failed(what, err)) {

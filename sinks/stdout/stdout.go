@@ -101,7 +101,7 @@ func (s *Sink) Deliver(_ context.Context, c *sinks.Chunk) ([]sinks.Reject, error
 
 func failure(err error) error {
 	if errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
-		return fmt.Errorf("print: %w (%w)", ErrClosed, err)
+		return sinks.Permanent(fmt.Errorf("print: %w (%w)", ErrClosed, err))
 	}
 	return fmt.Errorf("print: %w", err)
 }

@@ -484,6 +484,32 @@ func TestCopyAtStart(t *testing.T) {
 	r.end()
 }
 
+// Two splits of the store were of one inode number; the file is the one that it fits.
+func TestInodeUsedAgain(t *testing.T) {
+	d := t.TempDir()
+	p := filepath.Join(d, "a.log")
+	for i := range 8 { // the order of a map is not to matter
+		os.Remove(p)
+		s := build(t, Config{Paths: []string{p}}, sources.Common{}, true)
+		write(t, p, fmt.Sprintf("first %d\n", i))
+		one := once(t, s, sourcetest.NewStore()).Commit()
+		write(t, p, fmt.Sprintf("second %d\n", i)) // the same inode
+		out := once(t, s, one)
+		equal(t, out.Messages(), []string{fmt.Sprintf("second %d", i)})
+		two := out.Commit()
+		if len(two.Splits) != 2 {
+			t.Fatal(len(two.Splits))
+		}
+		for id, st := range two.Splits {
+			st.Done = false
+			delete(st.Meta, "gone")
+			two.Splits[id] = st
+		}
+		add(t, p, "third\n")
+		equal(t, once(t, s, two).Messages(), []string{"third"})
+	}
+}
+
 // gzip, as logrotate does it: the packed copy of what was read isn't read again.
 func TestCompressedRotation(t *testing.T) {
 	for _, down := range []bool{false, true} {

@@ -225,29 +225,30 @@ func (r *run) identify(cands []*candidate) (opened []*entry, err error) {
 			}
 		}
 	}()
-	byID := map[fileID]*known{}
+	// Inodes are used again, so several splits may have been of one.
+	byID := map[fileID][]*known{}
 	for _, k := range r.known {
-		if o := byID[k.m.id]; k.m.id != (fileID{}) && (o == nil || newer(k, o)) {
-			byID[k.m.id] = k
+		if k.m.id != (fileID{}) && !k.used {
+			byID[k.m.id] = append(byID[k.m.id], k)
 		}
 	}
 	// Those that are where they were come first: what they leave over may be carried on by a copy.
 	var rest []*candidate
 	for _, c := range cands {
-		k := byID[c.id]
-		if k == nil || k.used {
+		ks := byID[c.id]
+		if len(ks) == 0 {
 			rest = append(rest, c)
 			continue
 		}
 		if !r.look(c) {
 			continue
 		}
-		ok, tail, err := k.m.trust(c.h, c.head, k.pos)
+		k, tail, err := c.best(ks)
 		if err != nil {
 			r.missing(c.path, err)
 			continue
 		}
-		if !ok {
+		if k == nil {
 			rest = append(rest, c)
 			continue
 		}
@@ -298,12 +299,21 @@ func (r *run) identify(cands []*candidate) (opened []*entry, err error) {
 	return opened, nil
 }
 
-// newer: of two splits of one inode the one that isn't done, then the one that is not gone.
-func newer(a, b *known) bool {
-	if a.st.Done != b.st.Done {
-		return b.st.Done
+// best finds the split that c is of: the one that was read furthest of those that fit.
+func (c *candidate) best(ks []*known) (best *known, tail []byte, err error) {
+	for _, k := range ks {
+		if best != nil && (k.pos < best.pos || k.pos == best.pos && (k.st.Done || !best.st.Done)) || k.m.print.n > 0 && !c.fits(k.m.print) {
+			continue
+		}
+		ok, t, e := k.m.trust(c.h, c.head, k.pos)
+		if e != nil {
+			return nil, nil, e
+		}
+		if ok {
+			best, tail = k, t
+		}
 	}
-	return a.m.gone == 0 && b.m.gone != 0 || a.m.gone > b.m.gone
+	return best, tail, nil
 }
 
 // look opens a candidate and reads its beginning.
@@ -337,10 +347,7 @@ func (r *run) original(c *candidate) (*known, []byte) {
 	var best *known
 	var tail []byte
 	for _, k := range r.known {
-		if k.pos == 0 || k.m.print.n == 0 || k.m.id == c.id && !k.used || best != nil && k.pos <= best.pos {
-			continue
-		}
-		if r.byID[k.m.id] != nil && !k.used {
+		if k.pos == 0 || k.m.print.n == 0 || best != nil && k.pos <= best.pos {
 			continue
 		}
 		// A copy is made while the original is there. A file made after it was deleted is another
@@ -609,7 +616,7 @@ func (r *run) forget(there map[fileID]bool) error {
 	now := r.now().Unix()
 	for id, k := range r.known {
 		switch {
-		case there[k.m.id] && !k.used: // it can't be read now, or is waiting
+		case there[k.m.id] && !k.used && r.byID[k.m.id] == nil: // it can't be read now, or is waiting
 		case k.m.gone == 0 && !(r.once && k.st.Done):
 			k.m.gone = now
 			k.st.Meta = k.m.encode()

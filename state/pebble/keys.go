@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"encoding/binary"
+	"fmt"
 	"strings"
 )
 
@@ -9,12 +10,14 @@ import (
 // the kind of entry:
 //
 //	m                    the pipeline exists
-//	c                    the ledger's counters, JSON
-//	s ID                 a split, JSON
+//	c                    the ledger's counters
+//	s ID                 a split
 //	a NAME               a part
 //	q TARGET             the next sequence number, 8 bytes
 //	o TARGET 0 SEQ       a firing; SEQ is 8 bytes, big-endian
 //	k STAGE 0 KEY        keyed state
+//
+// Without m, the others are remains of a rename that did not come to its end, and count for nothing.
 func key(pipeline string, kind byte, rest ...string) []byte {
 	k := append([]byte{'p'}, pipeline...)
 	k = append(k, 0, kind)
@@ -35,6 +38,16 @@ func prefixEnd(p []byte) []byte {
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {
 			return end[:i+1]
+		}
+	}
+	return nil
+}
+
+// checkNames refuses names that would run into others' keys.
+func checkNames(names ...string) error {
+	for _, n := range names {
+		if n == "" || strings.IndexByte(n, 0) >= 0 {
+			return fmt.Errorf("%q can't be the name of a pipeline, stage or outbox target", n)
 		}
 	}
 	return nil

@@ -2,16 +2,15 @@
 package pebble
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -27,29 +26,34 @@ const (
 
 // Options are for tests and the daemon; the zero value is right for most.
 type Options struct {
-	FS  vfs.FS // nil: the disk; the marker is always on the disk
+	FS  vfs.FS // nil: the disk
 	Log *slog.Logger
 	// Reserve is the free space in bytes that a commit leaves on the disk, so that
 	// it fails cleanly before the database does. 0: 16 MiB.
 	Reserve uint64
+
+	memTable           uint64        // bytes; 0: 2 MiB
+	pauseMin, pauseMax time.Duration // between attempts to open the database again after a failure; 0: 1 s, 1 min
 }
 
 // Store is a state.Store.
+//
+// After a write that failed it opens its database anew, at the next call, and goes on.
 type Store struct {
-	db  *pebble.DB
 	dir string
 	o   Options
 
-	// failed is closed when the database can't go on; err is why.
-	failed chan struct{}
-	once   sync.Once
-	err    error
+	mu      sync.Mutex
+	cur     *engine
+	closed  bool
+	retryAt time.Time     // a failed engine is not replaced before
+	pause   time.Duration // 0 after a commit that succeeded
 }
 
 var _ state.Store = (*Store)(nil)
 
 // Open opens the state directory, making it where it is missing (mode 0750). Errors wrap
-// state.ErrInUse, ErrForeign or ErrCorrupt where they are that.
+// state.ErrInUse, ErrForeign or ErrCorrupt where they are that; nothing was changed then.
 func Open(dir string, o Options) (*Store, error) {
 	if o.FS == nil {
 		o.FS = vfs.Default
@@ -60,169 +64,216 @@ func Open(dir string, o Options) (*Store, error) {
 	if o.Reserve == 0 {
 		o.Reserve = 16 << 20
 	}
-	if err := claim(dir); err != nil {
+	if o.memTable == 0 {
+		o.memTable = 2 << 20
+	}
+	if o.pauseMax == 0 {
+		o.pauseMin, o.pauseMax = time.Second, time.Minute
+	}
+	s := &Store{dir: dir, o: o}
+	e, err := s.open()
+	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, o: o, failed: make(chan struct{})}
-	store := filepath.Join(dir, "store")
+	s.cur = e
+	return s, nil
+}
+
+// format is Pebble's own. Raising it makes stores that an older rsetl can't open: raise version with it.
+const format = pebble.FormatValueSeparation
+
+func (s *Store) open() (*engine, error) {
+	if err := s.claim(); err != nil {
+		return nil, err
+	}
+	// Opening replays the log into tables and writes a new manifest.
+	if u, err := s.o.FS.GetDiskUsage(s.dir); err == nil && u.AvailBytes < s.o.Reserve/2 {
+		return nil, fmt.Errorf("open state directory %s: %w: %d MiB are free, rsetl needs %d MiB to start; make room", s.dir, syscall.ENOSPC, u.AvailBytes>>20, s.o.Reserve>>21)
+	}
+	e := s.newEngine()
 	opts := &pebble.Options{
-		FS:                          o.FS,
-		Logger:                      logger{s},
-		MemTableSize:                2 << 20,
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
-		MaxOpenFiles:                64,
-		FormatMajorVersion:          pebble.FormatNewest,
-		DisableAutomaticCompactions: false,
+		FS:                         e.fence,
+		Logger:                     logger{s, e},
+		MemTableSize:               s.o.memTable,
+		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
+		MaxOpenFiles:               64,
+		FormatMajorVersion:         format,
+		EventListener: &pebble.EventListener{
+			// Pebble repeats a failed flush or compaction without a pause: opening anew has one.
+			BackgroundError: func(err error) { s.fail(e, err) },
+			// The call that met it fails with it; others may go on.
+			DataCorruption: func(i pebble.DataCorruptionInfo) { s.o.Log.Error("state store: damaged file", "what", i.String()) },
+		},
 	}
 	cache := pebble.NewCache(4 << 20)
 	defer cache.Unref()
 	opts.Cache = cache
-	type opened struct {
-		db  *pebble.DB
-		err error
-	}
-	// The database may end its goroutine through logger.Fatalf.
-	done := make(chan opened, 1)
-	go func() {
-		out := opened{err: errors.New("the database gave up")}
+	store := s.o.FS.PathJoin(s.dir, "store")
+	var err error
+	func() {
 		defer func() {
 			if r := recover(); r != nil {
-				out.err = fmt.Errorf("the database gave up: %v", r)
+				err = fmt.Errorf("panic: %v", r)
 			}
-			done <- out
 		}()
-		out.db, out.err = pebble.Open(store, opts)
+		e.db, err = pebble.Open(store, opts)
 	}()
-	got := <-done
-	if got.err != nil {
-		return nil, openError(dir, store, got.err)
+	close(e.ready)
+	if failure := e.failure(); failure != nil {
+		select { // its lock must be free for the next attempt
+		case <-e.buried:
+		case <-time.After(closeGrace):
+		}
+		err = failure
 	}
-	s.db = got.db
-	return s, nil
+	if err != nil {
+		return nil, s.openError(store, err)
+	}
+	return e, nil
 }
 
-func openError(dir, store string, err error) error {
+const restore = "restore it from a backup, or move it away to start anew (files are then read from `start`, sinks that store positions still skip what they have)"
+
+func (s *Store) openError(store string, err error) error {
+	var errno syscall.Errno
 	switch {
-	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) && strings.Contains(err.Error(), "LOCK") || strings.Contains(err.Error(), "lock held by current process"):
-		return fmt.Errorf("open state directory %s: %w; stop that process or choose another --state-dir", dir, state.ErrInUse)
+	case errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "lock held by current process"):
+		return fmt.Errorf("open state directory %s: %w; stop that process or choose another --state-dir", s.dir, state.ErrInUse)
+	case strings.Contains(err.Error(), "unknown format major version"):
+		return fmt.Errorf("open state directory %s: %w: a newer rsetl has written it: %w", s.dir, state.ErrForeign, err)
+	case errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("open state directory %s: %w; make room", s.dir, err)
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("open state directory %s: %w; make it writable for rsetl's user or choose another --state-dir", s.dir, err)
 	case pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("open state directory %s: %w: %v; nothing was changed: restore it from a backup, or move it away to start anew (files are then read from `start`, sinks that store positions still skip what they have)", dir, state.ErrCorrupt, err)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("open state directory %s: %w", dir, err)
+		return fmt.Errorf("open state directory %s: %w: %w; nothing was changed: %s", s.dir, state.ErrCorrupt, err, restore)
+	case errors.As(err, &errno):
+		return fmt.Errorf("open state directory %s: %w", s.dir, err)
 	}
-	if _, e := os.Stat(filepath.Join(store, "CURRENT")); e == nil || len(glob(store, "marker.manifest.*")) > 0 {
-		return fmt.Errorf("open state directory %s: %w: %v", dir, state.ErrCorrupt, err)
+	if names, e := s.o.FS.List(store); e == nil {
+		for _, n := range names {
+			if strings.HasPrefix(n, "marker.manifest.") {
+				return fmt.Errorf("open state directory %s: %w: %w; nothing was changed: %s", s.dir, state.ErrCorrupt, err, restore)
+			}
+		}
 	}
-	return fmt.Errorf("open state directory %s: %w", dir, err)
-}
-
-func glob(dir, pattern string) []string {
-	l, _ := filepath.Glob(filepath.Join(dir, pattern))
-	return l
+	return fmt.Errorf("open state directory %s: %w", s.dir, err)
 }
 
 // claim makes the directory rsetl's, or checks that it is.
-func claim(dir string) error {
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("make state directory: %w", err)
-	}
-	path := filepath.Join(dir, marker)
-	got, err := os.ReadFile(path)
-	switch {
-	case err == nil && string(got) == version:
-		return nil
-	case err == nil && len(got) > 0:
-		return fmt.Errorf("state directory %s: %w: its format is %q, this rsetl knows %q", dir, state.ErrForeign, strings.TrimSpace(string(got)), strings.TrimSpace(version))
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("state directory: %w", err)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return fmt.Errorf("state directory: %w", err)
-	}
-	for _, e := range entries {
-		if n := e.Name(); n != marker && n != marker+".new" && n != "lost+found" {
-			return fmt.Errorf("state directory %s: %w: it holds %s; choose an empty or a new directory", dir, state.ErrForeign, n)
+func (s *Store) claim() error {
+	f := s.o.FS
+	if _, err := f.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		if err := f.MkdirAll(s.dir, 0o750); err != nil {
+			return s.claimError("make", err)
+		}
+		if err := syncDir(f, f.PathDir(s.dir)); err != nil {
+			return s.claimError("make", err)
 		}
 	}
-	if err := writeSynced(path, version); err != nil {
-		return fmt.Errorf("state directory: %w", err)
+	path := f.PathJoin(s.dir, marker)
+	got, err := readFile(f, path)
+	if err == nil && got == version {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s.claimError("open", err)
+	}
+	if err == nil && !strings.HasPrefix(version, got) {
+		return fmt.Errorf("state directory %s: %w: its %s file says %q, this rsetl knows %q", s.dir, state.ErrForeign, marker, head(got), strings.TrimSpace(version))
+	}
+	names, lerr := f.List(s.dir)
+	if lerr != nil {
+		return s.claimError("open", lerr)
+	}
+	for _, n := range names {
+		switch {
+		case n == marker, n == marker+".new", n == "lost+found":
+		case err == nil && n == "store":
+			return fmt.Errorf("state directory %s: %w: its %s file is cut short; if the directory is rsetl's, write %q into it", s.dir, state.ErrCorrupt, path, version)
+		default:
+			return fmt.Errorf("state directory %s: %w: it holds %s; choose an empty or a new directory", s.dir, state.ErrForeign, n)
+		}
+	}
+	if err := writeSynced(f, s.dir, path, version); err != nil {
+		return s.claimError("make", err)
 	}
 	return nil
 }
 
-func writeSynced(path, text string) error {
-	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
+func (s *Store) claimError(what string, err error) error {
+	hint := ""
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		hint = "; make room"
+	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
+		hint = "; make it writable for rsetl's user or choose another --state-dir"
+	}
+	return fmt.Errorf("%s state directory %s: %w%s", what, s.dir, err, hint)
+}
+
+func head(text string) string {
+	text = strings.TrimSpace(text)
+	return text[:min(len(text), 40)]
+}
+
+func readFile(f vfs.FS, path string) (string, error) {
+	file, err := f.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	p, err := io.ReadAll(io.LimitReader(file, 1<<10))
+	return string(p), err
+}
+
+func syncDir(f vfs.FS, dir string) error {
+	d, err := f.OpenDir(dir)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
-	if err == nil {
-		err = f.Sync()
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// writeSynced makes the file as a whole or not at all.
+func writeSynced(f vfs.FS, dir, path, text string) error {
+	file, err := f.Create(path+".new", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
+	_, err = file.Write([]byte(text))
 	if err == nil {
-		err = os.Rename(path+".new", path)
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err := f.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncDir(f, dir)
+}
+
+// Close waits for calls that are in progress and closes the database; committed state is durable already.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	e := s.cur
+	s.mu.Unlock()
+	var err error
+	if e.failure() == nil {
+		err = e.close()
+	}
+	if e.failure() != nil {
+		select { // so that the directory is free
+		case <-e.buried:
+		case <-time.After(closeGrace):
+		}
+		return nil
 	}
 	return err
-}
-
-// logger passes on what the database says. Its Fatalf must not return; the database's goroutine ends and
-// every later call of the store says why.
-type logger struct{ s *Store }
-
-func (l logger) Infof(string, ...any) {}
-func (l logger) Errorf(f string, a ...any) {
-	l.s.o.Log.Error("state store: " + fmt.Sprintf(f, a...))
-}
-func (l logger) Eventf(context.Context, string, ...any) {}
-func (l logger) IsTracingEnabled(context.Context) bool  { return false }
-func (l logger) Fatalf(f string, a ...any) {
-	l.s.fail(fmt.Errorf(f, a...))
-	select {} // whoever waits for this goroutine is let go through failed
-}
-
-func (s *Store) fail(err error) {
-	s.once.Do(func() {
-		s.err = fmt.Errorf("%w: %v; what was committed is safe: mend the disk and start again", state.ErrFailed, err)
-		close(s.failed)
-		s.o.Log.Error("state store failed", "err", err)
-	})
-}
-
-// guard runs f, which uses the database, and returns early when the database fails for good.
-func (s *Store) guard(ctx context.Context, f func() error) error {
-	select {
-	case <-s.failed:
-		return s.err
-	default:
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	done := make(chan error, 1)
-	go func() {
-		err := errors.New("the database gave up")
-		defer func() {
-			if r := recover(); r != nil {
-				s.fail(fmt.Errorf("%v", r))
-				err = s.err
-			}
-			done <- err
-		}()
-		err = f()
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-s.failed:
-		return s.err
-	}
-}
-
-// Close closes the database; committed state is durable already.
-func (s *Store) Close() error {
-	return s.guard(context.Background(), s.db.Close)
 }

@@ -4,56 +4,83 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
 )
 
-// each calls f with every entry below prefix, without the prefix.
-func (s *Store) each(prefix []byte, from []byte, f func(rest, value []byte) error) error {
+// each calls f with every entry below prefix from key from on (nil: all), without the prefix. What f
+// gets is valid during the call.
+func each(db pebble.Reader, prefix []byte, from []byte, f func(rest, value []byte) error) error {
 	lower := prefix
 	if from != nil {
 		lower = from
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(prefix)})
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: prefixEnd(prefix)})
 	if err != nil {
 		return err
 	}
+	defer it.Close()
 	for ok := it.First(); ok; ok = it.Next() {
 		v, err := it.ValueAndErr()
 		if err == nil {
 			err = f(it.Key()[len(prefix):], v)
 		}
 		if err != nil {
-			it.Close()
 			return err
 		}
 	}
-	return errors.Join(it.Error(), it.Close())
+	return it.Error()
 }
 
 func corrupt(what string, err error) error {
 	return fmt.Errorf("%w: %s: %v", state.ErrCorrupt, what, err)
 }
 
+// exists tells whether anything was committed for a pipeline.
+func exists(db pebble.Reader, p string) (bool, error) {
+	_, closer, err := db.Get(key(p, 'm'))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	return true, closer.Close()
+}
+
 func (s *Store) Load(ctx context.Context, p string) (snap *state.Snapshot, err error) {
-	err = s.guard(ctx, func() error { snap, err = s.load(p); return err })
+	if err := checkNames(p); err != nil {
+		return nil, err
+	}
+	err = s.use(ctx, func(db *pebble.DB) error {
+		at := db.NewSnapshot()
+		defer at.Close()
+		snap, err = load(at, p)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
 	return snap, nil
 }
 
-func (s *Store) load(p string) (*state.Snapshot, error) {
-	snap := &state.Snapshot{Fresh: true, Counters: map[string]int64{}, Parts: map[string][]byte{}, NextSeq: map[string]int64{}}
-	err := s.each(key(p, 's'), nil, func(id, v []byte) error {
-		var sp state.Split
-		if err := json.Unmarshal(v, &sp); err != nil {
+func load(db pebble.Reader, p string) (*state.Snapshot, error) {
+	snap := &state.Snapshot{Counters: map[string]int64{}, Parts: map[string][]byte{}, NextSeq: map[string]int64{}}
+	if ok, err := exists(db, p); err != nil {
+		return nil, err
+	} else if !ok {
+		snap.Fresh = true
+		return snap, nil
+	}
+	err := each(db, key(p, 's'), nil, func(id, v []byte) error {
+		sp, err := decodeSplit(string(id), v)
+		if err != nil {
 			return corrupt("split "+string(id), err)
 		}
 		snap.Splits = append(snap.Splits, sp)
@@ -62,14 +89,14 @@ func (s *Store) load(p string) (*state.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.each(key(p, 'a'), nil, func(name, v []byte) error {
-		snap.Parts[string(name)] = bytes.Clone(v)
+	err = each(db, key(p, 'a'), nil, func(name, v []byte) error {
+		snap.Parts[string(name)] = append([]byte{}, v...)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = s.each(key(p, 'q'), nil, func(target, v []byte) error {
+	err = each(db, key(p, 'q'), nil, func(target, v []byte) error {
 		if len(v) != 8 {
 			return corrupt("sequence of "+string(target), errors.New("not 8 bytes"))
 		}
@@ -79,9 +106,9 @@ func (s *Store) load(p string) (*state.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, closer, err := s.db.Get(key(p, 'c'))
+	v, closer, err := db.Get(key(p, 'c'))
 	if err == nil {
-		err = json.Unmarshal(v, &snap.Counters)
+		snap.Counters, err = decodeCounters(v)
 		closer.Close()
 		if err != nil {
 			return nil, corrupt("counters", err)
@@ -89,28 +116,58 @@ func (s *Store) load(p string) (*state.Snapshot, error) {
 	} else if !errors.Is(err, pebble.ErrNotFound) {
 		return nil, err
 	}
-	_, closer, err = s.db.Get(key(p, 'm'))
-	if err == nil {
-		closer.Close()
-		snap.Fresh = false
-	} else if !errors.Is(err, pebble.ErrNotFound) {
-		return nil, err
-	}
 	return snap, nil
 }
 
+// Commit costs one synced write to the log. Where the disk fails in the middle of it, it returns an error and the
+// commit may be there as a whole after the store has been opened again; trying it again is harmless.
 func (s *Store) Commit(ctx context.Context, p string, c *state.Commit) error {
+	if err := checkCommit(p, c); err != nil {
+		return err
+	}
 	if err := s.room(c); err != nil {
 		return err
 	}
-	return s.guard(ctx, func() error {
-		b := s.db.NewBatch()
+	err := s.use(ctx, func(db *pebble.DB) error {
+		b := db.NewBatch()
 		defer b.Close()
-		if err := s.fill(b, p, c); err != nil {
+		if err := fill(db, b, p, c); err != nil {
 			return err
 		}
 		return b.Commit(pebble.Sync)
 	})
+	if err != nil {
+		return fmt.Errorf("commit %s: %w", p, err)
+	}
+	s.mu.Lock()
+	s.pause = 0
+	s.mu.Unlock()
+	return nil
+}
+
+func checkCommit(p string, c *state.Commit) error {
+	if err := checkNames(p); err != nil {
+		return err
+	}
+	for _, f := range c.Firings {
+		if err := checkNames(f.Target); err != nil {
+			return err
+		}
+		if f.Seq < 0 || f.Seq == math.MaxInt64 {
+			return fmt.Errorf("firing to %s: %d is no sequence number", f.Target, f.Seq)
+		}
+	}
+	for t := range c.Acked {
+		if err := checkNames(t); err != nil {
+			return err
+		}
+	}
+	for _, kv := range c.State {
+		if err := checkNames(kv.Stage); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // room refuses a commit that the disk has no room for, before the database meets a full disk.
@@ -120,6 +177,9 @@ func (s *Store) room(c *state.Commit) error {
 		return nil // a file system that can't say; the database will
 	}
 	need := s.o.Reserve
+	if c == nil {
+		c = &state.Commit{}
+	}
 	for _, f := range c.Firings {
 		need += uint64(2 * len(f.Data))
 	}
@@ -127,28 +187,40 @@ func (s *Store) room(c *state.Commit) error {
 		need += uint64(2 * (len(kv.Key) + len(kv.Value)))
 	}
 	if u.AvailBytes < need {
-		return fmt.Errorf("commit to %s: %w: %d MiB are free, rsetl keeps %d MiB for itself; make room, it goes on by itself", s.dir, syscall.ENOSPC, u.AvailBytes>>20, need>>20)
+		return fmt.Errorf("state directory %s: %w: %d MiB are free, rsetl keeps %d MiB for itself; make room, it goes on by itself", s.dir, syscall.ENOSPC, u.AvailBytes>>20, need>>20)
 	}
 	return nil
 }
 
-func (s *Store) fill(b *pebble.Batch, p string, c *state.Commit) error {
+// fill puts a commit into a batch. All of it may be done again.
+func fill(db *pebble.DB, b *pebble.Batch, p string, c *state.Commit) error {
 	set := func(k, v []byte) { _ = b.Set(k, v, nil) } // a batch's own writes fail only when it is closed
-	set(key(p, 'm'), []byte{1})
+	known, err := exists(db, p)
+	if err != nil {
+		return err
+	}
+	if !known {
+		from, to := pipelineRange(p)
+		_ = b.DeleteRange(from, to, nil) // what a rename left
+		set(key(p, 'm'), []byte{1})
+	}
 
 	changed := map[string]state.Split{}
 	get := func(id string) (sp state.Split, ok bool, err error) {
 		if sp, ok = changed[id]; ok {
 			return sp, true, nil
 		}
-		v, closer, err := s.db.Get(key(p, 's', id))
+		if !known {
+			return sp, false, nil
+		}
+		v, closer, err := db.Get(key(p, 's', id))
 		if errors.Is(err, pebble.ErrNotFound) {
 			return sp, false, nil
 		} else if err != nil {
 			return sp, false, err
 		}
 		defer closer.Close()
-		if err := json.Unmarshal(v, &sp); err != nil {
+		if sp, err = decodeSplit(id, v); err != nil {
 			return sp, false, corrupt("split "+id, err)
 		}
 		return sp, true, nil
@@ -161,6 +233,7 @@ func (s *Store) fill(b *pebble.Batch, p string, c *state.Commit) error {
 		if ok && old.Epoch == n.Epoch {
 			n.Recent = old.Recent
 		}
+		n.Recent = lastOf(n.Recent)
 		if ok && old.Epoch > n.Epoch {
 			return fmt.Errorf("split %s: %w: epoch %d, the store has %d", n.ID, state.ErrConflict, n.Epoch, old.Epoch)
 		}
@@ -178,29 +251,20 @@ func (s *Store) fill(b *pebble.Batch, p string, c *state.Commit) error {
 			return fmt.Errorf("split %s: %w: epoch %d, the store has %d", id, state.ErrConflict, a.Epoch, sp.Epoch)
 		}
 		if n := len(sp.Recent); n == 0 || sp.Recent[n-1] != a.To {
-			sp.Recent = append(sp.Recent, a.To)
-		}
-		if n := len(sp.Recent); n > state.Keep {
-			sp.Recent = sp.Recent[n-state.Keep:]
+			sp.Recent = lastOf(append(sp.Recent[:n:n], a.To)) // n.Recent may be the caller's
 		}
 		changed[id] = sp
 	}
+	var scratch []byte
 	for id, sp := range changed {
-		v, err := json.Marshal(sp)
-		if err != nil {
-			return err
-		}
-		set(key(p, 's', id), v)
+		scratch = appendSplit(scratch[:0], &sp)
+		set(key(p, 's', id), scratch)
 	}
 	for _, id := range c.Forget {
 		_ = b.Delete(key(p, 's', id), nil)
 	}
 	if c.Counters != nil {
-		v, err := json.Marshal(c.Counters)
-		if err != nil {
-			return err
-		}
-		set(key(p, 'c'), v)
+		set(key(p, 'c'), appendCounters(nil, c.Counters))
 	}
 	for name, v := range c.Parts {
 		if v == nil {
@@ -222,20 +286,46 @@ func (s *Store) fill(b *pebble.Batch, p string, c *state.Commit) error {
 		next[f.Target] = max(next[f.Target], f.Seq+1)
 	}
 	for t, n := range next {
+		if known {
+			v, closer, err := db.Get(key(p, 'q', t))
+			if err == nil {
+				if len(v) == 8 {
+					n = max(n, int64(binary.BigEndian.Uint64(v)))
+				}
+				closer.Close()
+			} else if !errors.Is(err, pebble.ErrNotFound) {
+				return err
+			}
+		}
 		set(key(p, 'q', t), binary.BigEndian.AppendUint64(nil, uint64(n)))
 	}
 	for t, n := range c.Acked {
-		_ = b.DeleteRange(outboxKey(p, t, 0), outboxKey(p, t, n+1), nil)
+		if n >= 0 {
+			_ = b.DeleteRange(outboxKey(p, t, 0), outboxKey(p, t, n+1), nil)
+		}
 	}
 	return nil
 }
 
+func lastOf(p []record.Position) []record.Position { return p[max(0, len(p)-state.Keep):] }
+
 func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit int) (out []state.Firing, err error) {
-	stop := errors.New("enough")
-	err = s.guard(ctx, func() error {
-		err := s.each(key(p, 'o', target, ""), outboxKey(p, target, after+1), func(rest, v []byte) error {
-			if len(out) == limit {
-				return stop
+	if err := checkNames(p, target); err != nil {
+		return nil, err
+	}
+	if after == math.MaxInt64 {
+		return nil, nil
+	}
+	enough := errors.New("enough")
+	err = s.use(ctx, func(db *pebble.DB) error {
+		at := db.NewSnapshot()
+		defer at.Close()
+		if ok, err := exists(at, p); err != nil || !ok {
+			return err
+		}
+		err := each(at, key(p, 'o', target, ""), outboxKey(p, target, max(after+1, 0)), func(rest, v []byte) error {
+			if len(out) >= limit {
+				return enough
 			}
 			if len(rest) != 8 {
 				return corrupt("outbox of "+target, errors.New("a key is not 8 bytes"))
@@ -243,7 +333,7 @@ func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit
 			out = append(out, state.Firing{Target: target, Seq: int64(binary.BigEndian.Uint64(rest)), Data: bytes.Clone(v)})
 			return nil
 		})
-		if errors.Is(err, stop) {
+		if errors.Is(err, enough) {
 			return nil
 		}
 		return err
@@ -254,31 +344,72 @@ func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit
 	return out, nil
 }
 
+// Range gives f keys and values that are valid during the call. f must not call Close.
 func (s *Store) Range(ctx context.Context, p, stage string, prefix []byte, f func(key, value []byte) error) error {
-	return s.guard(ctx, func() error {
-		head := len(key(p, 'k', stage, ""))
-		full := stateKey(p, stage, prefix)
-		return s.each(full, nil, func(rest, v []byte) error {
-			k := append(bytes.Clone(full[head:]), rest...)
-			return f(k, v)
-		})
+	if err := checkNames(p, stage); err != nil {
+		return err
+	}
+	callers := func(k, v []byte) error {
+		defer func() {
+			if r := recover(); r != nil {
+				panic(callersPanic{r})
+			}
+		}()
+		return f(k, v)
+	}
+	return s.use(ctx, func(db *pebble.DB) error {
+		at := db.NewSnapshot()
+		defer at.Close()
+		if ok, err := exists(at, p); err != nil || !ok {
+			return err
+		}
+		all := key(p, 'k', stage, "")
+		from := stateKey(p, stage, prefix)
+		it, err := at.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: prefixEnd(from)})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			v, err := it.ValueAndErr()
+			if err != nil {
+				return err
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := callers(it.Key()[len(all):], v); err != nil {
+				return err
+			}
+		}
+		return it.Error()
 	})
 }
 
 func (s *Store) Pipelines(ctx context.Context) (out []string, err error) {
-	err = s.guard(ctx, func() error {
-		it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'q'}})
+	err = s.use(ctx, func(db *pebble.DB) error {
+		it, err := db.NewIter(&pebble.IterOptions{LowerBound: []byte{'p'}, UpperBound: []byte{'q'}})
 		if err != nil {
 			return err
 		}
+		defer it.Close()
 		for ok := it.First(); ok; {
 			name, _, _ := bytes.Cut(it.Key()[1:], []byte{0})
-			out = append(out, string(name))
-			ok = it.SeekGE(prefixEnd(append(append([]byte{'p'}, name...), 0)))
+			p := string(name)
+			if known, err := exists(db, p); err != nil {
+				return err
+			} else if known {
+				out = append(out, p)
+			}
+			_, end := pipelineRange(p)
+			ok = it.SeekGE(end)
 		}
-		return errors.Join(it.Error(), it.Close())
+		return it.Error()
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 func pipelineRange(p string) (from, to []byte) {
@@ -287,40 +418,55 @@ func pipelineRange(p string) (from, to []byte) {
 }
 
 func (s *Store) Remove(ctx context.Context, p string) error {
-	return s.guard(ctx, func() error {
+	if err := checkNames(p); err != nil {
+		return err
+	}
+	return s.use(ctx, func(db *pebble.DB) error {
 		from, to := pipelineRange(p)
-		return s.db.DeleteRange(from, to, pebble.Sync)
+		return db.DeleteRange(from, to, pebble.Sync)
 	})
 }
 
 // renameChunk is how many bytes of a pipeline's state one batch of Rename copies.
-const renameChunk = 32 << 20
+const renameChunk = 1 << 20
 
+// Rename copies the state and then moves the name in one commit. A pipeline without state has nothing to
+// move. After an error the move may have happened where the disk failed: then the old name has no state.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
-	return s.guard(ctx, func() error {
-		if _, closer, err := s.db.Get(key(to, 'm')); err == nil {
-			closer.Close()
+	if err := checkNames(from, to); err != nil {
+		return err
+	}
+	if err := s.room(nil); err != nil {
+		return err
+	}
+	return s.use(ctx, func(db *pebble.DB) error {
+		if taken, err := exists(db, to); err != nil {
+			return err
+		} else if taken {
 			return fmt.Errorf("rename the state of %s to %s: %w: the new name has state already", from, to, state.ErrConflict)
-		} else if !errors.Is(err, pebble.ErrNotFound) {
+		}
+		if ok, err := exists(db, from); err != nil || !ok {
 			return err
 		}
 		lo, hi := pipelineRange(from)
 		dest, destEnd := pipelineRange(to)
-		// Copies without the entry that says the pipeline exists are no state; a crash leaves at most such ones.
-		b := s.db.NewBatch()
+		b := db.NewBatch()
 		defer func() { b.Close() }()
 		_ = b.DeleteRange(dest, destEnd, nil)
-		err := s.each(lo, nil, func(rest, v []byte) error {
-			if len(rest) > 0 && rest[0] == 'm' {
+		err := each(db, lo, nil, func(rest, v []byte) error {
+			if rest[0] == 'm' {
 				return nil
 			}
 			_ = b.Set(append(bytes.Clone(dest), rest...), v, nil)
 			if b.Len() < renameChunk {
 				return nil
 			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			err := b.Commit(pebble.Sync)
 			b.Close()
-			b = s.db.NewBatch()
+			b = db.NewBatch()
 			return err
 		})
 		if err != nil {

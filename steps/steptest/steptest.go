@@ -120,17 +120,57 @@ func (s *S) Batch(t testing.TB, recs ...string) *record.Batch {
 // Put sets a record's fields to those of a JSON object.
 func Put(t testing.TB, b *record.Batch, i int, object string) {
 	t.Helper()
-	var n yaml.Node // in order, and JSON is YAML
-	if err := yaml.Unmarshal([]byte(object), &n); err != nil {
-		t.Fatalf("%s: %v", object, err)
+	d := json.NewDecoder(strings.NewReader(object))
+	d.UseNumber()
+	n, err := read(d)
+	if err != nil || n.keys == nil {
+		t.Fatalf("%s is no object: %v", object, err)
 	}
-	put(t, b, i, "", n.Content[0])
+	put(t, b, i, "", n)
 }
 
-func put(t testing.TB, b *record.Batch, i int, prefix string, n *yaml.Node) {
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		name, v := prefix+n.Content[k].Value, n.Content[k+1]
-		if v.Kind == yaml.MappingNode && len(v.Content) > 0 && !strings.HasPrefix(v.Content[0].Value, "$") {
+// node is a JSON value with its members in order.
+type node struct {
+	keys []string // not nil: an object
+	kids []node
+	list bool
+	leaf any
+}
+
+func read(d *json.Decoder) (n node, err error) {
+	tok, err := d.Token()
+	if err != nil {
+		return n, err
+	}
+	open, ok := tok.(json.Delim)
+	if !ok {
+		return node{leaf: tok}, nil
+	}
+	if n.list = open == '['; !n.list {
+		n.keys = []string{}
+	}
+	for d.More() {
+		if !n.list {
+			key, err := d.Token()
+			if err != nil {
+				return n, err
+			}
+			n.keys = append(n.keys, key.(string))
+		}
+		kid, err := read(d)
+		if err != nil {
+			return n, err
+		}
+		n.kids = append(n.kids, kid)
+	}
+	_, err = d.Token()
+	return n, err
+}
+
+func put(t testing.TB, b *record.Batch, i int, prefix string, n node) {
+	for k, key := range n.keys {
+		name, v := prefix+key, n.kids[k]
+		if len(v.keys) > 0 && !strings.HasPrefix(v.keys[0], "$") {
 			put(t, b, i, name+".", v)
 			continue
 		}
@@ -138,54 +178,53 @@ func put(t testing.TB, b *record.Batch, i int, prefix string, n *yaml.Node) {
 	}
 }
 
-func value(t testing.TB, b *record.Batch, n *yaml.Node) record.Value {
-	switch n.Kind {
-	case yaml.SequenceNode:
+func value(t testing.TB, b *record.Batch, n node) record.Value {
+	t.Helper()
+	switch {
+	case n.list:
 		var vs []record.Value
-		for _, e := range n.Content {
+		for _, e := range n.kids {
 			vs = append(vs, value(t, b, e))
 		}
 		return b.PutItems(record.Array, vs)
-	case yaml.MappingNode:
-		if len(n.Content) == 0 {
-			return b.PutItems(record.Map, nil)
-		}
-		switch v := n.Content[1]; n.Content[0].Value {
+	case n.keys != nil && len(n.keys) == 0:
+		return b.PutItems(record.Map, nil)
+	case n.keys != nil:
+		text, _ := n.kids[0].leaf.(string)
+		switch n.keys[0] {
 		case "$bytes":
-			return b.PutString(v.Value).As(record.Bytes)
+			return b.PutString(text).As(record.Bytes)
 		case "$time":
-			at, err := time.Parse(time.RFC3339Nano, v.Value)
+			at, err := time.Parse(time.RFC3339Nano, text)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return record.MakeTime(at.Unix(), uint32(at.Nanosecond()), 9)
 		case "$map":
 			var vs []record.Value
-			for k := 0; k+1 < len(v.Content); k += 2 {
-				vs = append(vs, b.PutString(v.Content[k].Value), value(t, b, v.Content[k+1]))
+			for k, key := range n.kids[0].keys {
+				vs = append(vs, b.PutString(key), value(t, b, n.kids[0].kids[k]))
 			}
 			return b.PutItems(record.Map, vs)
 		}
-		t.Fatalf("an object within a list is written {\"$map\": …}")
+		t.Fatalf(`an object within a list is written {"$map": …}`)
 	}
-	var x any
-	if err := n.Decode(&x); err != nil {
-		t.Fatal(err)
-	}
-	if n.Tag == "!!str" {
-		return b.PutString(n.Value)
-	}
-	switch x := x.(type) {
-	case nil:
-		return record.MakeNull()
+	switch x := n.leaf.(type) {
 	case bool:
 		return record.MakeBool(x)
-	case int:
-		return record.MakeInt(int64(x))
-	case float64:
-		return record.MakeFloat(x)
+	case json.Number:
+		if i, err := x.Int64(); err == nil {
+			return record.MakeInt(i)
+		}
+		f, err := x.Float64()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return record.MakeFloat(f)
+	case string:
+		return b.PutString(x)
 	}
-	return b.PutString(n.Value)
+	return record.MakeNull()
 }
 
 // Apply runs the step.

@@ -109,6 +109,7 @@ func (a *Config) Declare(d *steps.Decl) {
 
 func (a *Config) Build(b *steps.Build) (steps.Maker, error) {
 	var fields []field
+	var names []string
 	for i := range a.Fields {
 		v := &a.Fields[i].Value
 		var f field
@@ -127,9 +128,12 @@ func (a *Config) Build(b *steps.Build) (steps.Maker, error) {
 		if b.Live(a.names[i]) {
 			f.slot = b.Slot(a.names[i])
 			fields = append(fields, f)
+			names = append(names, a.names[i])
 		}
 	}
-	return func() steps.Step { return &step{fields: fields, vals: make([]record.Value, len(fields))} }, nil
+	return func() steps.Step {
+		return &step{fields: fields, vals: make([]record.Value, len(fields)), over: steps.NewOverwriter(b.Table, names)}
+	}, nil
 }
 
 func (v *Value) literalOrText(b *steps.Build) record.Value {
@@ -156,6 +160,7 @@ type step struct {
 	vals   []record.Value
 	env    expr.Env
 	buf    []byte
+	over   *steps.Overwriter
 }
 
 func (s *step) Apply(b *record.Batch) {
@@ -169,13 +174,20 @@ func (s *step) Apply(b *record.Batch) {
 				if s.buf, ok = f.tmpl.Append(s.buf[:0], &s.env, int(i)); ok {
 					v = b.PutBytes(s.buf)
 				} else {
-					v = b.Get(int(i), f.slot)
+					v = record.Value{}
 				}
 			}
 			s.vals[k] = v
 		}
 		for k := range s.fields {
-			b.Set(int(i), s.fields[k].slot, s.vals[k])
+			if s.vals[k].Kind() != record.Missing {
+				s.over.Clear(b, int(i), k)
+			}
+		}
+		for k := range s.fields {
+			if s.vals[k].Kind() != record.Missing {
+				b.Set(int(i), s.fields[k].slot, s.vals[k])
+			}
 		}
 	}
 }

@@ -41,6 +41,7 @@ func (s *Config) Declare(d *steps.Decl) {
 		d.ReadExpr(&s.Fields[i].Value)
 	}
 	for _, n := range s.names {
+		d.Removes = append(d.Removes, n)
 		d.Write(n, expr.Type{})
 	}
 	d.Pure = true
@@ -49,6 +50,7 @@ func (s *Config) Declare(d *steps.Decl) {
 func (s *Config) Build(b *steps.Build) (steps.Maker, error) {
 	var progs []*expr.Program
 	var slots []int
+	var names []string
 	for i := range s.Fields {
 		p := b.Expr(&s.Fields[i].Value)
 		if p == nil || !b.Live(s.names[i]) {
@@ -56,8 +58,11 @@ func (s *Config) Build(b *steps.Build) (steps.Maker, error) {
 		}
 		progs = append(progs, p)
 		slots = append(slots, b.Slot(s.names[i]))
+		names = append(names, s.names[i])
 	}
-	return func() steps.Step { return &step{progs: progs, slots: slots, vals: make([]record.Value, len(progs))} }, nil
+	return func() steps.Step {
+		return &step{progs: progs, slots: slots, vals: make([]record.Value, len(progs)), over: steps.NewOverwriter(b.Table, names)}
+	}, nil
 }
 
 type step struct {
@@ -65,6 +70,7 @@ type step struct {
 	slots []int
 	vals  []record.Value
 	env   expr.Env
+	over  *steps.Overwriter
 }
 
 func (s *step) Apply(b *record.Batch) {
@@ -76,6 +82,9 @@ func (s *step) Apply(b *record.Batch) {
 				v = record.MakeNull()
 			}
 			s.vals[k] = v
+		}
+		for k := range s.slots {
+			s.over.Clear(b, int(i), k)
 		}
 		row := b.Row(int(i))
 		for k, slot := range s.slots {

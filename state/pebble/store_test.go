@@ -1,0 +1,34 @@
+package pebble
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/rsetl/rsetl/state"
+	"github.com/rsetl/rsetl/state/statetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestStore(t *testing.T) {
+	statetest.Run(t, func(t *testing.T) state.Store { return open(t, t.TempDir()+"/state", Options{}) })
+}
+
+func TestStoreInMemory(t *testing.T) {
+	statetest.Run(t, func(t *testing.T) state.Store {
+		return open(t, "/state", Options{FS: vfs.NewMem(), memTable: 64 << 10})
+	})
+}
+
+func open(t testing.TB, dir string, o Options) *Store {
+	t.Helper()
+	s, err := Open(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
