@@ -113,6 +113,13 @@ func listOptions(t reflect.Type, depth int) []Option {
 
 func typeName(o option) string {
 	t, list := o.typ, ""
+	if s, ok := reflect.New(t).Interface().(Schemer); ok && o.enum == "" {
+		m := s.JSONSchema()
+		if d, ok := m["description"].(string); ok {
+			return d
+		}
+		return "mapping"
+	}
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		if t.Kind() == reflect.Slice {
 			list = "list of "

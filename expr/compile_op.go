@@ -625,7 +625,7 @@ func (k *compilation) build(n *Node) (*code, *Error) {
 			t.Cols = append(t.Cols, Column{fmt.Sprintf("EXPR$%d", j), c.t})
 		}
 	case OpArray:
-		e := simple(TNull)
+		var e Type
 		if e, fs, err = k.common(n, "ARRAY", cs); err != nil {
 			return nil, err
 		}

@@ -79,16 +79,6 @@ func parseDatePattern(s string) (*datePattern, error) {
 	return p, nil
 }
 
-// hasZone tells whether the pattern names the zone.
-func (p *datePattern) hasZone() bool {
-	for _, o := range p.ops {
-		if strings.IndexByte("ZXxzVO", o.c) >= 0 && o.c != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 // offsetAt is zone's offset from UTC at an instant; nil is UTC.
 func offsetAt(zone *time.Location, sec int64) int64 {
 	if zone == nil || zone == time.UTC {

@@ -8,8 +8,7 @@ import (
 )
 
 var (
-	patISO      = mustPattern("yyyy-MM-dd HH:mm:ss")
-	patISOMilli = mustPattern("yyyy-MM-dd HH:mm:ss.SSS")
+	patISO = mustPattern("yyyy-MM-dd HH:mm:ss")
 )
 
 func mustPattern(s string) *datePattern {

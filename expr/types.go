@@ -214,39 +214,6 @@ func KindType(k record.Kind) Type {
 	return Any
 }
 
-// kindOf is the run-time kind that values of a static type have; ok is false where only run time tells.
-func kindOf(t Type) (k record.Kind, ok bool) {
-	switch {
-	case t.Kind == TBoolean:
-		return record.Bool, true
-	case t.isInt():
-		return record.Int, true
-	case t.isFloat():
-		return record.Float, true
-	case t.Kind == TDecimal:
-		return record.Decimal, true
-	case t.isText():
-		return record.String, true
-	case t.isBytes():
-		return record.Bytes, true
-	case t.Kind == TDate:
-		return record.Date, true
-	case t.Kind == TTime:
-		return record.Clock, true
-	case t.isTimestamp():
-		return record.Time, true
-	case t.Kind == TIntervalMonth:
-		return record.Months, true
-	case t.Kind == TIntervalSecond:
-		return record.Duration, true
-	case t.Kind == TArray || t.Kind == TRow:
-		return record.Array, true
-	case t.Kind == TMap:
-		return record.Map, true
-	}
-	return 0, false
-}
-
 // intervalType is the type of INTERVAL '..' unit [TO unit] as Flink reports it:
 // months always as MONTH, times as SECOND(3).
 func intervalType(unit, to string, prec int) Type {

@@ -214,7 +214,7 @@ func valueOf(n *yaml.Node, key string) *yaml.Node {
 // which it decodes into common. A plain scalar is a kind without options.
 func component(c *config.Context, n *yaml.Node, what string, kinds []string, common any) (kind string, key, value *yaml.Node, ok bool) {
 	n = config.Resolve(n)
-	if n != nil && n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+	if n != nil && n.Kind == yaml.ScalarNode && (n.Tag != "!!null" || has(kinds, n.Value)) {
 		key = n
 		kind = n.Value
 		value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line, Column: n.Column}

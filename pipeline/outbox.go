@@ -14,16 +14,15 @@ import (
 // target's entries are a split of their own whose offset is the sequence number, so that sinks treat
 // them like any other. What a sink has taken before a marker leaves with that marker's commit.
 type outbox struct {
-	r       *Runner
-	mu      sync.Mutex
-	next    map[string]int64 // per target: the next number; the ordered end's
-	stored  map[string]int64 // per target: the last committed number
-	sent    map[string]int64 // per target: the last dispatched number
-	fed     map[string]int64 // per target: the last number that passed the ordered end
-	acked   map[string]int64 // per target: what the last commit removed up to
-	splits  map[string]*record.Split
-	wake    chan struct{}
-	pending sync.WaitGroup
+	r      *Runner
+	mu     sync.Mutex
+	next   map[string]int64 // per target: the next number; the ordered end's
+	stored map[string]int64 // per target: the last committed number
+	sent   map[string]int64 // per target: the last dispatched number
+	fed    map[string]int64 // per target: the last number that passed the ordered end
+	acked  map[string]int64 // per target: what the last commit removed up to
+	splits map[string]*record.Split
+	wake   chan struct{}
 }
 
 // outboxBatch is how many firings one batch takes.

@@ -1,15 +1,14 @@
 package grok
 
 import (
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
+	"reflect"
+	"regexp"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/config"
-	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/steps"
 )
 
@@ -38,15 +37,7 @@ type Config struct {
 	Definitions config.Map[string] `yaml:"definitions" doc:"Patterns of your own, by name."`
 	Overwrite   []steps.FieldPath  `yaml:"overwrite" doc:"Fields whose old value is replaced by what is captured."`
 
-	sources  []source
-	dict     Dictionary
-	compiled []*Pattern
-}
-
-type source struct {
-	text string
-	node *yaml.Node
-	path string
+	Parser
 }
 
 var _ steps.Config = (*Config)(nil)
@@ -55,141 +46,40 @@ func (g *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	if r := config.Resolve(n); r.Kind == yaml.ScalarNode && r.Tag != "!!null" || r.Kind == yaml.SequenceNode {
 		config.Defaults(g)
 		if r.Kind == yaml.ScalarNode {
-			g.addSource(c, r)
+			g.Add(c, r)
 		} else {
 			for _, p := range r.Content {
-				g.addSource(c, config.Resolve(p))
+				g.Add(c, config.Resolve(p))
 			}
 		}
 	} else {
 		c.DecodeStruct(n, g)
 		for i := range g.Patterns {
-			c.In(fmt.Sprintf("patterns[%d]", i), func() { g.addSource(c, &g.Patterns[i]) })
+			c.In(fmt.Sprintf("patterns[%d]", i), func() { g.Add(c, &g.Patterns[i]) })
 		}
 	}
-	if g.Field.Name == "" {
-		g.Field.Name, g.Field.Node = "message", n
-	}
+	g.Init("grok", c, n, g.Field, g.Overwrite)
 	set, _ := Set(g.Set)
-	g.dict = maps.Clone(set)
+	if g.Dict = maps.Clone(set); g.Dict == nil {
+		return
+	}
 	for _, d := range g.Definitions {
-		if g.dict == nil {
-			break
+		if !nameForm.MatchString(d.Key) {
+			c.Errorf(d.Node, "definitions: %q is no pattern's name; use letters, digits and _", d.Key)
 		}
-		g.dict[d.Key] = d.Value
+		g.Dict[d.Key] = d.Value
+	}
+	for _, d := range g.Definitions {
+		if _, err := Compile(d.Value, g.Dict, nil); err != nil {
+			c.In("definitions."+d.Key, func() { c.Errorf(d.Node, "%v", err) })
+		}
 	}
 }
 
-func (g *Config) addSource(c *config.Context, n *yaml.Node) {
-	if s, ok := c.Scalar(n, "a pattern"); ok {
-		g.sources = append(g.sources, source{s, n, c.Path()})
-	}
-}
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
 // JSONSchema describes both forms.
 func (Config) JSONSchema() map[string]any {
-	type long Config
-	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, config.Schema(long{})}}
-}
-
-func (g *Config) report(errs *config.Errors, s source, err error) {
-	var e *Error
-	if errors.As(err, &e) && e.Off >= 0 {
-		errs.AddAt(s.node, e.Off, s.path, e.Msg)
-		return
-	}
-	errs.Addf(s.node, s.path, "%v", err)
-}
-
-func (g *Config) Declare(d *steps.Decl) {
-	d.Read(g.Field.Name, g.Field.Node)
-	if g.dict == nil {
-		return
-	}
-	for _, s := range g.sources {
-		x, err := Expand(s.text, g.dict, nil)
-		if err != nil {
-			g.report(d.Errs, s, err)
-			continue
-		}
-		times := map[string]int{}
-		for _, c := range x.Captures {
-			times[c.Field]++
-		}
-		for _, c := range x.Captures {
-			t := expr.Type{}
-			if times[c.Field] == 1 {
-				t = castType(c.Cast)
-			}
-			d.Write(c.Field, t)
-		}
-	}
-}
-
-func castType(cast string) expr.Type {
-	switch cast {
-	case "int":
-		return expr.Type{Kind: expr.TBigInt}
-	case "float":
-		return expr.Type{Kind: expr.TDouble}
-	case "boolean":
-		return expr.Type{Kind: expr.TBoolean}
-	}
-	return expr.Type{Kind: expr.TVarchar, Prec: 2147483647}
-}
-
-func (g *Config) Build(b *steps.Build) (steps.Maker, error) {
-	m := &maker{field: b.Slot(g.Field.Name)}
-	slots := map[int]bool{}
-	for _, s := range g.sources {
-		p, err := Compile(s.text, g.dict, b.Live)
-		if err != nil {
-			g.report(b.Errs, s, err)
-			continue
-		}
-		g.compiled = append(g.compiled, p)
-		if p.Regex.Engine != "regexp" && b.Errs != nil {
-			b.Errs.Warnf(s.node, s.path, "this pattern runs on a backtracking engine, with %s a text at most: %s", "50ms", p.Regex.Why)
-		}
-		c := pattern{Pattern: p}
-		for i, cp := range p.Captures {
-			slot := b.Slot(cp.Field)
-			c.slots = append(c.slots, slot)
-			repeated := slices.ContainsFunc(p.Captures[:i], func(o Capture) bool { return o.Field == cp.Field })
-			c.again = append(c.again, repeated)
-			slots[slot] = true
-		}
-		m.patterns = append(m.patterns, c)
-	}
-	for _, slot := range slices.Sorted(maps.Keys(slots)) {
-		name := b.Table.Name(slot)
-		m.fields = append(m.fields, slot)
-		m.over = append(m.over, slices.ContainsFunc(g.Overwrite, func(f steps.FieldPath) bool { return f.Name == name }))
-	}
-	m.reason = "grok: no pattern matches: " + g.names()
-	return func() steps.Step { return newStep(m) }, nil
-}
-
-// names are the patterns, for failures.
-func (g *Config) names() string {
-	s := ""
-	for i, p := range g.sources {
-		if i > 0 {
-			s += " | "
-		}
-		s += p.text
-		if len(s) > 200 {
-			return s[:200] + "…"
-		}
-	}
-	return s
-}
-
-// Explain tells each pattern's engine and why.
-func (g *Config) Explain() []string {
-	var out []string
-	for _, p := range g.compiled {
-		out = append(out, fmt.Sprintf("pattern %s", p.Source), fmt.Sprintf("  engine: %s, since %s; %d captures", p.Regex.Engine, p.Regex.Why, len(p.Captures)))
-	}
-	return out
+	return map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+		config.StructSchema(reflect.TypeFor[Config]())}}
 }

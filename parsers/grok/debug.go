@@ -3,62 +3,124 @@ package grok
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/rsetl/rsetl/parsers/engine"
 )
 
-// Debugger answers, for a pattern and a text, how far the text matched and which part of the pattern stopped it.
+// Debugger answers, for a pattern and a text, how far the text matched and which part of the pattern stopped it. It is
+// for one goroutine.
 type Debugger struct {
 	dict  Dictionary
-	parts []part
+	alts  [][]part
 	cache map[string]*engine.Regex
+	until time.Time
 }
 
-// part is one piece of a pattern's top level: a reference, a group, or literal text.
+// part is one piece of a pattern: a reference, a group, an anchor or another element with its quantifier, or plain characters.
 type part struct {
-	text string
-	def  []part // of a reference whose definition is a plain sequence
+	text    string
+	literal string   // of plain characters
+	named   bool     // it captures a field
+	alts    [][]part // what it consists of, where it is not repeated
 }
 
 // Stop is where a text stopped matching.
 type Stop struct {
-	MatchedTo int    // bytes of the text that the longest matching beginning of the pattern took
+	MatchedTo int    // bytes of the text up to the end of what the longest matching beginning of the pattern took
 	At        string // the part of the pattern that did not match there
 }
 
+const (
+	// maxExplain bounds the time for one text; what has been found by then is the answer.
+	maxExplain = 2 * time.Second
+	// maxLevels bounds how deep the parts of parts are looked at.
+	maxLevels = 12
+)
+
 // NewDebugger makes a debugger. The pattern has been compiled without a mistake.
 func NewDebugger(pattern string, dict Dictionary) *Debugger {
-	return &Debugger{dict: dict, parts: split(pattern, dict, 0), cache: map[string]*engine.Regex{}}
+	return &Debugger{dict: dict, alts: split(pattern, dict, 0), cache: map[string]*engine.Regex{}}
 }
 
 // Explain finds the stop for a text that does not match.
 func (d *Debugger) Explain(text []byte) Stop {
-	return d.walk("", d.parts, text)
+	d.until = time.Now().Add(maxExplain)
+	s := d.best("", 0, d.alts, text)
+	if s.At == "" { // what does not match as a whole but does part by part: an atomic group or the like
+		s.At = "the pattern as a whole"
+	}
+	return s
 }
 
-// walk finds the longest beginning of parts, behind prefix, that matches, then looks into the part that stops it.
-func (d *Debugger) walk(prefix string, parts []part, text []byte) Stop {
-	n, end := 0, 0
-	if prefix != "" {
-		_, end = d.match(prefix, text)
-	}
-	for k := len(parts); k >= 1; k-- {
-		if ok, to := d.match(prefix+join(parts[:k]), text); ok {
-			n, end = k, to
-			break
+// best is the alternative that comes farthest.
+func (d *Debugger) best(prefix string, end int, alts [][]part, text []byte) Stop {
+	best := Stop{MatchedTo: -1}
+	for _, parts := range alts {
+		if s := d.walk(prefix, end, parts, text); s.MatchedTo > best.MatchedTo {
+			best = s
 		}
 	}
-	if n == len(parts) {
+	return best
+}
+
+// walk finds the longest beginning of parts, behind prefix (which matches up to end), that matches, then looks into the
+// part that stops it. Each beginning of a matching one matches too, so the search halves.
+func (d *Debugger) walk(prefix string, end int, parts []part, text []byte) Stop {
+	lo, hi := 0, len(parts) // parts[:lo] matches, parts[:hi+1] does not
+	for lo < hi {
+		k := (lo + hi + 1) / 2
+		ok, to := d.match(prefix+join(parts[:k]), text)
+		if ok {
+			lo, end = k, to
+		} else {
+			hi = k - 1
+		}
+	}
+	if lo == len(parts) {
 		return Stop{end, ""}
 	}
-	before := prefix + join(parts[:n])
-	if len(parts[n].def) > 0 {
-		if s := d.walk(before, parts[n].def, text); s.At != "" {
-			return s
+	p := parts[lo]
+	if p.literal != "" {
+		n := 0
+		for n < len(p.literal) && end+n < len(text) && text[end+n] == p.literal[n] {
+			n++
+		}
+		return Stop{end + n, strconv.Quote(p.literal) + behind(parts[:lo])}
+	}
+	if len(p.alts) > 0 && !time.Now().After(d.until) {
+		in := d.best(prefix+join(parts[:lo]), end, p.alts, text)
+		switch {
+		case in.At == "":
+		case in.MatchedTo > end && p.named:
+			return Stop{in.MatchedTo, in.At + " in " + p.text}
+		case in.MatchedTo > end, !p.named && len(p.alts) == 1 && strings.Contains(in.At, "%{"):
+			return in
 		}
 	}
-	return Stop{end, parts[n].text}
+	switch p.text {
+	case "^", "$", `\z`, `\A`, `\Z`:
+		return Stop{end, p.text + " (" + anchors[p.text] + ")" + behind(parts[:lo])}
+	}
+	if p.named || strings.Contains(p.text, "%{") {
+		return Stop{end, p.text}
+	}
+	return Stop{end, p.text + behind(parts[:lo])}
+}
+
+var anchors = map[string]string{"^": "a line's beginning", "$": "a line's end", `\z`: "the text's end", `\A`: "the text's beginning", `\Z`: "the text's end"}
+
+// behind names the last of the parts before that tells where in the pattern one is.
+func behind(parts []part) string {
+	for i := len(parts) - 1; i >= 0; i-- {
+		if parts[i].named || strings.Contains(parts[i].text, "%{") {
+			return " behind " + parts[i].text
+		}
+	}
+	return ""
 }
 
 func join(parts []part) string {
@@ -71,9 +133,12 @@ func join(parts []part) string {
 
 // match tells whether the pattern matches and where its leftmost match ends.
 func (d *Debugger) match(pattern string, text []byte) (bool, int) {
+	if time.Now().After(d.until) {
+		return false, 0
+	}
 	re, ok := d.cache[pattern]
 	if !ok {
-		if x, err := Expand(pattern, d.dict, nil); err == nil {
+		if x, err := Expand(pattern, d.dict, func(string) bool { return false }); err == nil {
 			re, _ = engine.Compile(x.Regex)
 		}
 		d.cache[pattern] = re
@@ -88,53 +153,75 @@ func (d *Debugger) match(pattern string, text []byte) (bool, int) {
 	return true, caps[1]
 }
 
-var quantifier = regexp.MustCompile(`^(?:[*+?]|\{[0-9]*,?[0-9]*\})[?+]?`)
+var quantifier = regexp.MustCompile(`^(?:[*+?]|\{[0-9]+,?[0-9]*\}|\{,[0-9]+\})[?+]?`)
 
-// split cuts a pattern into its top-level parts; one alternation is one part.
-func split(p string, dict Dictionary, depth int) []part {
-	var out []part
-	add := func(text string) { out = append(out, part{text: text}) }
+// group is the beginning of a group that can be looked into.
+var group = regexp.MustCompile(`^\((?:\?:|\?P?<[^>=!][^>]*>|\?>|)`)
+
+// split cuts a pattern into its alternatives, and these into parts.
+func split(p string, dict Dictionary, level int) [][]part {
+	alts := [][]part{nil}
+	add := func(x part) {
+		n := len(alts) - 1
+		if k := len(alts[n]) - 1; x.literal != "" && k >= 0 && alts[n][k].literal != "" {
+			alts[n][k].text += x.text
+			alts[n][k].literal += x.literal
+			return
+		}
+		alts[n] = append(alts[n], x)
+	}
 	for i := 0; i < len(p); {
 		j := i
-		switch {
-		case p[i] == '|':
-			return []part{{text: p}} // alternatives at the top: no sequence
-		case strings.HasPrefix(p[i:], "%{"):
+		x := part{}
+		switch c := p[i]; {
+		case c == '|':
+			alts = append(alts, nil)
+			i++
+			continue
+		case dict != nil && strings.HasPrefix(p[i:], "%{"):
 			m := reference.FindStringSubmatch(p[i:])
 			if m == nil {
-				return []part{{text: p}}
+				return [][]part{{{text: p}}}
 			}
 			j = i + len(m[0])
-			q := quantifier.FindString(p[j:])
-			add(p[i : j+len(q)])
-			if def, ok := dict[m[1]]; ok && q == "" && m[2] == "" && depth < 8 {
-				if sub := split(def, dict, depth+1); len(sub) > 1 || len(sub) == 1 && len(sub[0].def) > 0 {
-					out[len(out)-1].def = sub
-				}
+			x.named = m[2] != ""
+			if def, ok := dict[m[1]]; ok && level < maxLevels && quantifier.FindString(p[j:]) == "" {
+				x.alts = split(def, dict, level+1)
 			}
-			i = j + len(q)
-			continue
-		case p[i] == '\\' && i+1 < len(p):
-			j = i + 2
-		case p[i] == '[':
+		case c == '\\' && i+1 < len(p):
+			_, n := utf8.DecodeRuneInString(p[i+1:])
+			j = i + 1 + n
+			if c := p[i+1]; c < '0' || c > '9' && c < 'A' || c > 'Z' && c < 'a' || c > 'z' {
+				x.literal = p[i+1 : j]
+			}
+			if end := strings.IndexByte(p[j:], '}'); j < len(p) && p[j] == '{' && strings.IndexByte("pPxu", p[i+1]) >= 0 && end > 0 {
+				j += end + 1
+			}
+		case c == '[':
 			j = closing(p, i, '[', ']')
-		case p[i] == '(':
+		case c == '(':
 			j = closing(p, i, '(', ')')
-		default:
-			j = i + 1
-			for j < len(p) && strings.IndexByte(`\[(|%*+?{`, p[j]) < 0 {
-				j++
+			open := group.FindString(p[i:])
+			x.named = strings.HasPrefix(open, "(?<") || strings.HasPrefix(open, "(?P<")
+			if (open != "(" || !strings.HasPrefix(p[i:], "(?")) && open != "" && level < maxLevels && quantifier.FindString(p[j:]) == "" && j-1 > i+len(open) {
+				x.alts = split(p[i+len(open):j-1], dict, level+1)
 			}
-			// A quantifier belongs to the last character alone.
-			if j < len(p) && j-i > 1 && quantifier.MatchString(p[j:]) {
-				j--
+		default:
+			_, n := utf8.DecodeRuneInString(p[i:])
+			j = i + n
+			if strings.IndexByte("^$.", c) < 0 {
+				x.literal = p[i:j]
 			}
 		}
-		j += len(quantifier.FindString(p[j:]))
-		add(p[i:j])
+		if q := quantifier.FindString(p[j:]); q != "" {
+			x.literal, x.alts = "", nil
+			j += len(q)
+		}
+		x.text = p[i:j]
+		add(x)
 		i = j
 	}
-	return out
+	return alts
 }
 
 // closing finds the end of the bracket that opens at i.
@@ -146,7 +233,8 @@ func closing(p string, i int, open, end byte) int {
 			j++
 		case open == '(' && p[j] == '[':
 			j = closing(p, j, '[', ']') - 1
-		case p[j] == end && depth == 1 && !(open == '[' && j == i+1):
+		case p[j] == end && open == '[' && (j == i+1 || j == i+2 && p[i+1] == '^'):
+		case p[j] == end && depth == 1:
 			return j + 1
 		case p[j] == end:
 			depth--
@@ -157,9 +245,19 @@ func closing(p string, i int, open, end byte) int {
 	return len(p)
 }
 
-// Caret writes the text with a mark under the byte where matching stopped.
+// maxLine bounds how much of a line Caret writes to either side of the mark.
+const maxLine = 200
+
+// Caret writes the text with a mark under the place where matching stopped.
 func (s Stop) Caret(text []byte) string {
-	line := string(text)
-	col := len([]rune(line[:min(s.MatchedTo, len(line))]))
-	return fmt.Sprintf("%s\n%s^ matched to here; stopped at %s", line, strings.Repeat(" ", col), s.At)
+	at := min(s.MatchedTo, len(text))
+	before, after := []rune(string(text[:at])), []rune(string(text[at:]))
+	if len(before) > maxLine {
+		before = append([]rune("…"), before[len(before)-maxLine:]...)
+	}
+	if len(after) > maxLine {
+		after = append(after[:maxLine], '…')
+	}
+	line := strings.NewReplacer("\n", "␊", "\r", "␍", "\t", " ").Replace(string(before) + string(after))
+	return fmt.Sprintf("%s\n%s^ matched to here; stopped at %s", line, strings.Repeat(" ", len(before)), s.At)
 }

@@ -3,6 +3,7 @@ package grok
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +20,11 @@ var fileMaps = []map[string]string{
 	patterns.Java, patterns.Junos, patterns.Maven, patterns.MCollective, patterns.MongoDB, patterns.PostgreSQL, patterns.Rails,
 	patterns.Redis, patterns.Ruby, patterns.Squid, patterns.Syslog,
 }
+
+// addresses are what is known to be an IP address: `.ip` in the schema, where `.address` may be a host's name.
+var addresses = regexp.MustCompile(`%\{(IP|IPV4|IPV6):([a-z_.]+)\.address\b`)
+
+var renames = strings.NewReplacer("body.size", "body.bytes", "network.protocol.name", "network.protocol", "bing.log", "bind.log")
 
 // Set gives the definitions of a set, ecs or legacy. The caller must not change them.
 func Set(name string) (Dictionary, bool) {
@@ -38,8 +44,8 @@ var ecsSet = sync.OnceValue(func() Dictionary {
 	d := Dictionary{}
 	for _, m := range fileMaps {
 		for name, def := range m {
-			// Go's group syntax with ___ for the dots of a path.
-			d[name] = strings.ReplaceAll(def, "(?P<", "(?<")
+			// Its groups have Go's syntax, with ___ for the dots of a path; the rest are fields that the schema and Logstash name otherwise.
+			d[name] = renames.Replace(strings.ReplaceAll(addresses.ReplaceAllString(def, "%{$1:$2.ip"), "(?P<", "(?<"))
 		}
 	}
 	maps.Copy(d, corrections)

@@ -5,9 +5,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rsetl/rsetl/config"
 	"github.com/rsetl/rsetl/parsers/engine"
+	"github.com/rsetl/rsetl/record"
 )
 
 // Capture is one capturing group of an expanded pattern.
@@ -44,12 +46,15 @@ type expander struct {
 	keep  func(string) bool
 }
 
-// Expand resolves a pattern's names. Groups without a field don't capture, as with Logstash's named_captures_only.
+// Expand resolves a pattern's names; without a dictionary (nil) there are none. Groups without a field don't capture, as with Logstash's named_captures_only.
 // keep, where not nil, says which fields are wanted; the groups of others don't capture either.
 func Expand(pattern string, dict Dictionary, keep func(field string) bool) (*Expanded, error) {
 	x := &expander{dict: dict, keep: keep}
 	if err := x.text(pattern, 0); err != nil {
 		return nil, err
+	}
+	if keep != nil && strings.Contains(x.out.String(), `\k<`) {
+		return Expand(pattern, dict, nil) // the expression refers to groups of its own
 	}
 	return &Expanded{Regex: x.out.String(), Captures: x.caps}, nil
 }
@@ -75,7 +80,7 @@ func (x *expander) text(p string, at int) error {
 		case c == '\\' && i+1 < len(p):
 			x.out.WriteString(p[i : i+2])
 			i += 2
-		case strings.HasPrefix(rest, "%{"):
+		case x.dict != nil && strings.HasPrefix(rest, "%{"):
 			m := reference.FindStringSubmatch(rest)
 			if m == nil {
 				end := strings.IndexByte(rest, '}')
@@ -149,7 +154,7 @@ func (x *expander) capture(field, cast string, off int) error {
 		return nil
 	}
 	x.caps = append(x.caps, Capture{path, cast})
-	x.out.WriteByte('(')
+	x.out.WriteString("(?<" + path + ">")
 	return nil
 }
 
@@ -159,6 +164,9 @@ func fieldPath(f string) (string, error) {
 		f = strings.ReplaceAll(strings.Trim(f, "[]"), "][", ".")
 	}
 	f = strings.TrimSpace(f)
+	if record.IsMeta(f) {
+		return "", fmt.Errorf("%s is metadata and can't be set", f)
+	}
 	if f == "" || strings.HasPrefix(f, ".") || strings.HasSuffix(f, ".") || strings.Contains(f, "..") {
 		return "", fmt.Errorf("%q is no field; write a dotted path like source.address", f)
 	}
@@ -208,6 +216,16 @@ func (x *expander) reference(m []string, off int) error {
 	return nil
 }
 
+// placeholder is a pattern with its references replaced by as many word characters.
+func placeholder(source string, dict Dictionary) string {
+	if dict == nil {
+		return source
+	}
+	return anyReference.ReplaceAllStringFunc(source, func(m string) string { return "(?:" + strings.Repeat("x", len(m)-4) + ")" })
+}
+
+var anyReference = regexp.MustCompile(`%\{[^{}]{1,}\}`)
+
 // Pattern is a compiled pattern.
 type Pattern struct {
 	Source   string
@@ -223,7 +241,38 @@ func Compile(source string, dict Dictionary, keep func(field string) bool) (*Pat
 	}
 	re, err := engine.Compile(x.Regex)
 	if err != nil {
-		return nil, fmt.Errorf("%w (in the expansion of %.60s)", err, source)
+		if e, ok := err.(*engine.Error); ok && x.Regex == source {
+			return nil, &Error{e.Off, e.Msg}
+		}
+		// The place is the expansion's; a mistake of the pattern's own text is found there too.
+		if _, err := engine.Compile(placeholder(source, dict)); err != nil {
+			if e, ok := err.(*engine.Error); ok {
+				return nil, &Error{e.Off, e.Msg}
+			}
+		}
+		return nil, fmt.Errorf("%w (in the expansion of %s)", err, short(source))
 	}
 	return &Pattern{Source: source, Regex: re, Captures: x.Captures}, nil
+}
+
+// CompileMatcher compiles a pattern with the ecs set's names for yes-or-no answers: for multiline, which has patterns but no
+// captures. Match may be called from any number of goroutines at once; a text that needs too long does not match.
+func CompileMatcher(source string) (interface{ Match(text []byte) bool }, error) {
+	dict, _ := Set("ecs")
+	p, err := Compile(source, dict, func(string) bool { return false })
+	if err != nil {
+		return nil, err
+	}
+	m := &matcher{}
+	m.pool.New = func() any { return p.Regex.Matcher() }
+	return m, nil
+}
+
+type matcher struct{ pool sync.Pool }
+
+func (m *matcher) Match(text []byte) bool {
+	w := m.pool.Get().(engine.Matcher)
+	ok, err := w.Match(text, nil)
+	m.pool.Put(w)
+	return ok && err == nil
 }

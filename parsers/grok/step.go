@@ -14,6 +14,7 @@ type pattern struct {
 }
 
 type maker struct {
+	kind     string
 	field    int
 	patterns []pattern
 	fields   []int  // all slots that captures go to
@@ -52,9 +53,9 @@ func (s *step) one(i int) record.Outcome {
 	src := b.Get(i, s.field)
 	if k := src.Kind(); k != record.String && k != record.Bytes {
 		if src.IsNull() {
-			b.Fail(i, "grok: the field is missing")
+			b.Fail(i, s.kind+": the field is missing")
 		} else {
-			b.Fail(i, "grok: the field is no text but "+k.String())
+			b.Fail(i, s.kind+": the field is no text but "+k.String())
 		}
 		return record.Failed
 	}
@@ -62,7 +63,7 @@ func (s *step) one(i int) record.Outcome {
 	for k, m := range s.matchers {
 		ok, err := m.Match(text, s.caps[k])
 		if err != nil {
-			b.Fail(i, "grok: timeout: "+err.Error()+": "+s.patterns[k].Source)
+			b.Fail(i, s.kind+": "+err.Error()+": "+short(s.patterns[k].Source))
 			return record.Failed
 		}
 		if ok {
@@ -72,6 +73,13 @@ func (s *step) one(i int) record.Outcome {
 	}
 	b.Fail(i, s.reason)
 	return record.Failed
+}
+
+func short(pattern string) string {
+	if r := []rune(pattern); len(r) > 200 {
+		return string(r[:200]) + "…"
+	}
+	return pattern
 }
 
 // take puts the captures into their slots.
@@ -96,6 +104,7 @@ func (s *step) take(i int, src record.Value, p *pattern, caps []int) {
 	for k, slot := range s.fields {
 		switch old := s.old[k]; {
 		case old.Kind() == record.Missing:
+		case old.Kind() == record.Null && row[slot].Kind() != record.Missing: // NULL is no value to keep
 		case row[slot].Kind() == record.Missing:
 			row[slot] = old
 		case !s.over[k]:

@@ -72,7 +72,6 @@ type entry struct {
 	wait    time.Duration
 	tries   int
 	limit   int64 // finite: what was there at first; -1 not known yet
-	damage  error // the compressed content can't be read past here
 }
 
 // run is the state of one Run. All of it is the reading goroutine's.

@@ -92,7 +92,6 @@ type Cutter struct {
 	splitID string
 	slots   struct{ message, path, offset, split, received, source int }
 	metas   []meta
-	t       record.Value // this batch's @received
 
 	end   int64  // offset in the stream behind the last complete record: of carry[0]
 	carry []byte // what was read behind end

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -39,7 +41,12 @@ func (f *fence) file(file vfs.File, err error) (vfs.File, error) {
 	return &fencedFile{file, f}, nil
 }
 
+// Create syncs the directory before a marker is made in it, which names a file: Pebble syncs both by one sync
+// afterwards, and a crash before that could leave the marker alone.
 func (f *fence) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if strings.HasPrefix(f.PathBase(name), "marker.") && !f.shut.Load() {
+		f.result(syncDir(f.FS, f.PathDir(name)))
+	}
 	if f.shut.Load() {
 		return nowhere{}, nil
 	}
@@ -159,6 +166,28 @@ func (w *fencedFile) SyncTo(n int64) (bool, error) {
 
 func (w *fencedFile) Close() error { return w.f.result(w.File.Close()) }
 
+// Stat of a file that is written is part of DB.rotateWAL.
+func (w *fencedFile) Stat() (vfs.FileInfo, error) {
+	if !w.f.shut.Load() {
+		i, err := w.File.Stat()
+		if err == nil {
+			return i, nil
+		}
+		w.f.result(err)
+	}
+	return noInfo{}, nil
+}
+
+type noInfo struct{}
+
+func (noInfo) Name() string           { return "" }
+func (noInfo) Size() int64            { return 0 }
+func (noInfo) Mode() fs.FileMode      { return 0 }
+func (noInfo) ModTime() time.Time     { return time.Time{} }
+func (noInfo) IsDir() bool            { return false }
+func (noInfo) Sys() any               { return nil }
+func (noInfo) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }
+
 // nowhere is a file that takes everything and keeps nothing.
 type nowhere struct{}
 
@@ -168,7 +197,7 @@ func (nowhere) ReadAt([]byte, int64) (int, error)      { return 0, io.EOF }
 func (nowhere) Write(p []byte) (int, error)            { return len(p), nil }
 func (nowhere) WriteAt(p []byte, _ int64) (int, error) { return len(p), nil }
 func (nowhere) Preallocate(int64, int64) error         { return nil }
-func (nowhere) Stat() (vfs.FileInfo, error)            { return nil, fs.ErrNotExist }
+func (nowhere) Stat() (vfs.FileInfo, error)            { return noInfo{}, nil }
 func (nowhere) Sync() error                            { return nil }
 func (nowhere) SyncData() error                        { return nil }
 func (nowhere) SyncTo(int64) (bool, error)             { return true, nil }

@@ -100,7 +100,7 @@ func (s *Store) open() (*engine, error) {
 		FormatMajorVersion:         format,
 		EventListener: &pebble.EventListener{
 			// Pebble repeats a failed flush or compaction without a pause: opening anew has one.
-			BackgroundError: func(err error) { s.fail(e, err) },
+			BackgroundError: func(err error) { println("BG", err.Error()); s.fail(e, err) },
 			// The call that met it fails with it; others may go on.
 			DataCorruption: func(i pebble.DataCorruptionInfo) { s.o.Log.Error("state store: damaged file", "what", i.String()) },
 		},
@@ -163,13 +163,8 @@ func (s *Store) openError(store string, err error) error {
 // claim makes the directory rsetl's, or checks that it is.
 func (s *Store) claim() error {
 	f := s.o.FS
-	if _, err := f.Stat(s.dir); errors.Is(err, fs.ErrNotExist) {
-		if err := f.MkdirAll(s.dir, 0o750); err != nil {
-			return s.claimError("make", err)
-		}
-		if err := syncDir(f, f.PathDir(s.dir)); err != nil {
-			return s.claimError("make", err)
-		}
+	if err := makeSynced(f, s.dir); err != nil {
+		return s.claimError("make", err)
 	}
 	path := f.PathJoin(s.dir, marker)
 	got, err := readFile(f, path)
@@ -225,6 +220,24 @@ func readFile(f vfs.FS, path string) (string, error) {
 	defer file.Close()
 	p, err := io.ReadAll(io.LimitReader(file, 1<<10))
 	return string(p), err
+}
+
+// makeSynced makes the directory and those above it.
+func makeSynced(f vfs.FS, dir string) error {
+	_, err := f.Stat(dir)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	up := f.PathDir(dir)
+	if up != dir {
+		if err := makeSynced(f, up); err != nil {
+			return err
+		}
+	}
+	if err := f.MkdirAll(dir, 0o750); err != nil {
+		return err
+	}
+	return syncDir(f, up)
 }
 
 func syncDir(f vfs.FS, dir string) error {

@@ -1,0 +1,35 @@
+# The project's commands. `make demo` and `make test` are all a newcomer needs.
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+export CGO_ENABLED = 0
+
+.PHONY: build demo test chaos bench fuzz generate lint clean
+
+build: ## bin/rsetl, one static binary
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/rsetl ./cmd/rsetl
+
+demo: build ## the README's example: an access log into a table
+	@./examples/demo.sh
+
+test: ## everything but long runs and benchmarks; installs what is missing
+	@./test/install.sh
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 20m ./...
+
+chaos: ## the crash test, long
+	$(GO) test ./test/chaos -count=1 -timeout 60m -v -args -kills 500
+
+bench: ## speed and memory against hand-written loops and Benthos
+	./bench/run.sh
+
+FUZZTIME ?= 30s
+fuzz: ## every fuzz target for FUZZTIME
+	@./test/fuzz.sh $(FUZZTIME)
+
+generate: ## docs/reference and the JSON Schema from the structs
+	$(GO) generate ./...
+
+lint: ## formatting, vet, static analysis, generated files
+	@./test/lint.sh
+
+clean:
+	rm -rf bin web-errors.db web-errors.db-* *.dead.ndjson
