@@ -138,6 +138,17 @@ func (e *Errors) Failed() bool {
 	return false
 }
 
+// Mistakes is the number of errors that are not warnings.
+func (e *Errors) Mistakes() int {
+	n := 0
+	for _, x := range e.list {
+		if !x.Warning {
+			n++
+		}
+	}
+	return n
+}
+
 // Count is the number of errors and warnings.
 func (e *Errors) Count() int { return len(e.list) }
 

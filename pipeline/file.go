@@ -59,6 +59,7 @@ type Source struct {
 	Spec   sources.Spec
 	Config sources.Config
 	Common sources.Common
+	broken bool // it has mistakes: what it does is not known
 }
 
 // Step is one step with the keys that all steps share.
@@ -69,6 +70,7 @@ type Step struct {
 	Config steps.Config
 	Common StepCommon
 	path   string
+	broken bool // it has mistakes: what it does is not known
 }
 
 // StepCommon are the keys that stand beside a step's own.
@@ -86,6 +88,7 @@ type Sink struct {
 	Config sinks.Config
 	Common SinkCommon
 	path   string
+	broken bool // it has mistakes: what it does is not known
 }
 
 // SinkCommon are the keys that stand beside a sink's own.

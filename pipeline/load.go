@@ -231,7 +231,6 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 	}
 	rest := *n
 	rest.Content = nil
-	ok = true
 	for _, p := range c.Pairs(n) {
 		k := p.Key.Value
 		if has(names, k) {
@@ -240,13 +239,11 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 		}
 		if key != nil && has(kinds, k) && has(kinds, kind) {
 			c.Errorf(p.Key, "a %s has one kind; this one is %q already: begin a new list item with `- %s:`", what, kind, k)
-			ok = false
 			continue
 		}
 		if key == nil || has(kinds, k) {
 			if key != nil { // what came before was no kind: a misspelt common key
 				c.Errorf(key, "unknown key %q%s", kind, config.Meant(kind, names))
-				ok = false
 			}
 			kind, key, value = k, p.Key, p.Value
 			continue
@@ -256,14 +253,13 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 		} else {
 			c.Errorf(p.Key, "unknown key %q%s", k, config.Meant(k, append(append([]string(nil), names...), kinds...)))
 		}
-		ok = false
 	}
 	c.DecodeStruct(&rest, common)
 	if key == nil {
 		c.Errorf(n, "no kind of %s is named; one of %s", what, strings.Join(kinds, ", "))
 		return kind, key, value, false
 	}
-	return kind, key, value, known(c, key, what, kinds, names) && ok
+	return kind, key, value, known(c, key, what, kinds, names)
 }
 
 func known(c *config.Context, key *yaml.Node, what string, kinds, names []string) bool {
@@ -294,6 +290,8 @@ func has(l []string, s string) bool {
 
 func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
 	s := &f.Source
+	before := f.Errs.Mistakes()
+	defer func() { s.broken = f.Errs.Mistakes() > before }()
 	kind, key, value, ok := component(c, n, "source", sources.Registry.Names(), &s.Common)
 	if !ok {
 		return
@@ -322,6 +320,11 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 		c.In("steps", func() {
 			c.In(fmt.Sprintf("[%d]", i), func() {
 				var s Step
+				before := f.Errs.Mistakes()
+				defer func() {
+					s.broken = f.Errs.Mistakes() > before
+					f.Steps = append(f.Steps, s)
+				}()
 				kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
 				if !ok {
 					return
@@ -333,7 +336,6 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 					s.path = c.Path()
 					c.Decode(value, s.Config)
 				})
-				f.Steps = append(f.Steps, s)
 			})
 		})
 	}
@@ -355,6 +357,11 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 				if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
 					s.Common.Batch = *spec.Batch
 				}
+				before := f.Errs.Mistakes()
+				defer func() {
+					s.broken = f.Errs.Mistakes() > before
+					f.Sinks = append(f.Sinks, s)
+				}()
 				kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
 				if !ok {
 					return
@@ -369,7 +376,6 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 				if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {
 					f.Errs.Addf(key, s.path, "batch: size and in_flight are at least 1")
 				}
-				f.Sinks = append(f.Sinks, s)
 			})
 		})
 	}

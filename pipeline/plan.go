@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -73,10 +74,7 @@ func Compile(f *File, o CompileOptions) (*Plan, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &Plan{Name: f.Name, File: f, Table: record.NewTable(), Options: f.Options, now: o.Now}
-	if f.Source.Config == nil || len(f.Sinks) == 0 {
-		if !f.Errs.Failed() {
-			f.Errs.Addf(f.root, "", "a pipeline needs a source and at least one sink")
-		}
+	if f.root == nil {
 		return nil, f.Errs.Err()
 	}
 	c := &compiler{p: p, f: f, o: o}
@@ -84,15 +82,12 @@ func Compile(f *File, o CompileOptions) (*Plan, error) {
 	if c.zone == nil {
 		c.zone = time.UTC
 	}
+	// A component with mistakes doesn't stop the others from being checked: it may do anything to the fields.
 	c.declare()
-	if f.Errs.Failed() {
-		return nil, f.Errs.Err()
+	if !f.Errs.Failed() {
+		c.hoistFilters()
 	}
-	c.hoistFilters()
 	c.analyse()
-	if f.Errs.Failed() {
-		return nil, f.Errs.Err()
-	}
 	c.build()
 	if err := f.Errs.Err(); err != nil {
 		return nil, err
@@ -113,7 +108,11 @@ type compiler struct {
 func (c *compiler) declare() {
 	errs := c.f.Errs
 	c.src = &steps.Decl{Errs: errs, Node: c.f.Source.Node}
-	c.f.Source.Config.Declare(c.src)
+	if c.f.Source.broken || c.f.Source.Config == nil {
+		c.src.WriteAny = true
+	} else {
+		c.f.Source.Config.Declare(c.src)
+	}
 	for _, m := range meta {
 		c.src.Write(m, expr.Type{})
 	}
@@ -132,7 +131,15 @@ func (c *compiler) declare() {
 			errs.Addf(s.Node, s.path, "the name %q is taken by a step before", n.Name)
 		}
 		n.decl.ReadExpr(s.Common.When)
-		s.Config.Declare(n.decl)
+		if before := errs.Mistakes(); !s.broken {
+			s.Config.Declare(n.decl)
+			s.broken = errs.Mistakes() > before
+		}
+		if s.broken {
+			n.decl.WriteAny = true
+			c.p.Nodes = append(c.p.Nodes, n)
+			continue
+		}
 		if !s.Spec.CanFail && s.Common.OnError != "dead_letter" {
 			errs.Addf(s.Node, s.path, "on_error: a %s never fails", s.Kind)
 		}
@@ -160,7 +167,9 @@ func (c *compiler) declare() {
 			n.At = c.place(s)
 		}
 		n.decl.ReadExpr(s.Common.When)
-		s.Config.Declare(n.decl)
+		if !s.broken {
+			s.Config.Declare(n.decl)
+		}
 		if cp, ok := s.Config.(interface{ ConstPath() (string, bool) }); ok {
 			if path, ok := cp.ConstPath(); ok {
 				if other, taken := paths[path]; taken {
@@ -289,11 +298,16 @@ func (c *compiler) check(d *steps.Decl, set *fieldSet, path string) {
 		if set.possible(name) {
 			continue
 		}
-		what := "no step before makes a field %q here%s"
-		if set.any || !record.IsMeta(name) {
-			c.f.Errs.Addf(d.ReadNodes[i], path, what+"; a text is written in quotes within the expression ('%s'), or use add", name, set.hint(name), name)
-		} else {
-			c.f.Errs.Addf(d.ReadNodes[i], path, "this source has no metadata %q%s", name, set.hint(name))
+		n := d.ReadNodes[i]
+		switch {
+		case record.IsMeta(name):
+			c.f.Errs.Addf(n, path, "this source has no metadata %s%s", name, set.hint(name))
+		case name == "@timestamp":
+			c.f.Errs.Addf(n, path, "no step before sets @timestamp, the event's time; add a date step: `- date: {field: …, formats: […]}`")
+		case d.ReadBare[i] && !strings.ContainsAny(name, ".@"):
+			c.f.Errs.Addf(n, path, "no step before makes a field %s%s (a text is written in quotes: '%s')", name, set.hint(name), name)
+		default:
+			c.f.Errs.Addf(n, path, "no step before makes a field %s%s", name, set.hint(name))
 		}
 	}
 }
@@ -317,15 +331,28 @@ func (c *compiler) build() {
 			c.p.Table.Slot(w.Name)
 		}
 	}
+	if f.Source.Config == nil || f.Source.broken {
+		c.buildRest()
+		return
+	}
 	src, err := f.Source.Config.Build(&sources.Build{Build: b, Common: f.Source.Common, Once: c.o.Once, Clock: c.o.Now, Log: b.Log,
 		CompilePattern: compilePattern})
 	if err != nil {
 		f.Errs.Addf(f.Source.Node, "source."+f.Source.Kind, "%v", err)
 	}
 	c.p.Source = src
+	c.buildRest()
+}
+
+// buildRest builds steps and sinks.
+func (c *compiler) buildRest() {
+	f := c.f
 	for i, n := range c.p.Nodes {
 		b := c.buildFor(n.decl, n.Name, i+1, c.p.fields[i])
 		n.When = b.Expr(n.step.Common.When)
+		if n.step.broken {
+			continue
+		}
 		make, err := n.step.Config.Build(&b)
 		if err != nil {
 			f.Errs.Addf(n.step.Node, n.step.path, "%v", err)
@@ -355,6 +382,9 @@ func (c *compiler) build() {
 		b := c.buildFor(s.decl, s.Name, s.At, set)
 		b.Ship, b.OpenEnded = c.ship(set), set.openEnded()
 		s.When = b.Expr(s.conf.Common.When)
+		if s.conf.broken {
+			continue
+		}
 		sink, err := s.conf.Config.Build(&b)
 		if err != nil {
 			f.Errs.Addf(s.conf.Node, s.conf.path, "%v", err)

@@ -20,6 +20,7 @@ type Decl struct {
 
 	ReadFields  []string
 	ReadNodes   []*yaml.Node // beside ReadFields: where each is named
+	ReadBare    []bool       // beside ReadFields: it is a bare word of an expression, which may be meant as a text
 	ReadAll     bool         // reads whatever is there (a sink without columns)
 	WriteFields []Field
 	WriteAny    bool     // may write fields known only at run time (json)
@@ -44,6 +45,7 @@ func (d *Decl) Read(name string, n *yaml.Node) {
 	}
 	d.ReadFields = append(d.ReadFields, name)
 	d.ReadNodes = append(d.ReadNodes, n)
+	d.ReadBare = append(d.ReadBare, false)
 }
 
 // ReadExpr declares what an expression reads.
@@ -53,6 +55,7 @@ func (d *Decl) ReadExpr(e *Expr) {
 	}
 	for _, f := range e.Expr.Fields() {
 		d.Read(f, e.Node)
+		d.ReadBare[len(d.ReadBare)-1] = true
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -198,5 +197,3 @@ func showFunction(w interface{ Write([]byte) (int, error) }, f *expr.Function) {
 		fmt.Fprintf(w, "  example: %s = %s\n", f.Example, f.ExampleResult)
 	}
 }
-
-var _ = os.Stdout

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/rsetl/rsetl/config"
 	"github.com/rsetl/rsetl/pipeline"
 )
 
@@ -42,12 +41,13 @@ func pipelineFiles(args []string) ([]string, error) {
 			continue
 		}
 		n := len(out)
-		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+		root := arg + string(filepath.Separator) // a folder that is a symbolic link is followed
+		err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
 			name := d.Name()
-			if strings.HasPrefix(name, ".") && path != arg {
+			if strings.HasPrefix(name, ".") && path != root {
 				if d.IsDir() {
 					return filepath.SkipDir
 				}
@@ -81,10 +81,7 @@ func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileO
 			mistakes++
 			continue
 		}
-		var p *pipeline.Plan
-		if err == nil {
-			p, _ = pipeline.Compile(f, co)
-		}
+		p, _ := pipeline.Compile(f, co)
 		for _, e := range f.Errs.List() {
 			fmt.Fprintln(a.err, e)
 			if !e.Warning {
@@ -116,5 +113,3 @@ func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileO
 	}
 	return plans, nil
 }
-
-var _ = config.Nearest

@@ -140,7 +140,6 @@ func (a *app) runAll(ctx context.Context, runners []*pipeline.Runner, log *slog.
 		})
 	}
 	if a.tty() {
-		wg.Add(0)
 		go a.progress(done, runners)
 	}
 	wg.Wait()

@@ -17,7 +17,7 @@ import (
 
 // floors are the numbers of cases that agree with Logstash, by file and set; they only ever rise.
 var floors = map[string]int{
-	"grok-logstash.jsonl ecs": 0, "grok-logstash.jsonl legacy": 0, "grok-logs.jsonl ecs": 0, "grok-logs.jsonl legacy": 0,
+	"grok-logstash.jsonl ecs": 63, "grok-logstash.jsonl legacy": 92, "grok-logs.jsonl ecs": 183, "grok-logs.jsonl legacy": 1301,
 }
 
 type corpusCase struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -158,6 +159,9 @@ func (e *engine) enter() error {
 }
 
 func (s *Store) downError(err error) error {
+	if pebble.IsCorruptionError(err) {
+		err = fmt.Errorf("%w: %s", state.ErrCorrupt, firstLine(err))
+	}
 	return fmt.Errorf("state store %s: %w; what was committed is safe, mend the disk: the store is opened again by itself", s.dir, err)
 }
 
@@ -182,7 +186,7 @@ func (s *Store) use(ctx context.Context, f func(db *pebble.DB) error) (err error
 		if failure := e.failure(); failure != nil {
 			err = s.downError(failure)
 		} else if err != nil && pebble.IsCorruptionError(err) {
-			err = fmt.Errorf("state directory %s: %w: %w; %s", s.dir, state.ErrCorrupt, err, restore)
+			err = fmt.Errorf("state directory %s: %w: %s; %s", s.dir, state.ErrCorrupt, firstLine(err), restore)
 		}
 	}()
 	return f(e.db)
@@ -190,3 +194,9 @@ func (s *Store) use(ctx context.Context, f func(db *pebble.DB) error) (err error
 
 // callersPanic is a panic of a caller's function, not of the database.
 type callersPanic struct{ v any }
+
+// firstLine leaves out what Pebble's errors about damage carry along in further lines.
+func firstLine(err error) string {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	return text
+}

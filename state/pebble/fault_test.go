@@ -65,7 +65,19 @@ func steps() []step {
 		return s.use(ctx, func(db *pebble.DB) error { return db.Flush() })
 	}
 	compact := func(s *Store) error {
-		return s.use(ctx, func(db *pebble.DB) error { return db.Compact(ctx, []byte{0}, []byte{255}, false) })
+		e := s.cur
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return s.use(ctx, func(db *pebble.DB) error {
+			go func() {
+				select {
+				case <-e.failed:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			return db.Compact(ctx, []byte{0}, []byte{255}, false)
+		})
 	}
 	rename := func(s *Store) error {
 		err := s.Rename(ctx, "ns/old", "ns/new")

@@ -97,10 +97,16 @@ func (s *Store) open() (*engine, error) {
 		MemTableSize:               s.o.memTable,
 		CompactionConcurrencyRange: func() (int, int) { return 1, 1 },
 		MaxOpenFiles:               64,
+		L0StopWritesThreshold:      100, // a commit must not wait for compactions, least of all behind a closed fence
 		FormatMajorVersion:         format,
 		EventListener: &pebble.EventListener{
 			// Pebble repeats a failed flush or compaction without a pause: opening anew has one.
-			BackgroundError: func(err error) { println("BG", err.Error()); s.fail(e, err) },
+			BackgroundError: func(err error) {
+				if e.failure() != nil {
+					time.Sleep(10 * time.Millisecond) // until bury has closed it
+				}
+				s.fail(e, err)
+			},
 			// The call that met it fails with it; others may go on.
 			DataCorruption: func(i pebble.DataCorruptionInfo) { s.o.Log.Error("state store: damaged file", "what", i.String()) },
 		},
@@ -146,14 +152,14 @@ func (s *Store) openError(store string, err error) error {
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("open state directory %s: %w; make it writable for rsetl's user or choose another --state-dir", s.dir, err)
 	case pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("open state directory %s: %w: %w; nothing was changed: %s", s.dir, state.ErrCorrupt, err, restore)
+		return fmt.Errorf("open state directory %s: %w: %s; nothing was changed: %s", s.dir, state.ErrCorrupt, firstLine(err), restore)
 	case errors.As(err, &errno):
 		return fmt.Errorf("open state directory %s: %w", s.dir, err)
 	}
 	if names, e := s.o.FS.List(store); e == nil {
 		for _, n := range names {
 			if strings.HasPrefix(n, "marker.manifest.") {
-				return fmt.Errorf("open state directory %s: %w: %w; nothing was changed: %s", s.dir, state.ErrCorrupt, err, restore)
+				return fmt.Errorf("open state directory %s: %w: %s; nothing was changed: %s", s.dir, state.ErrCorrupt, firstLine(err), restore)
 			}
 		}
 	}

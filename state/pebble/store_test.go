@@ -1,6 +1,9 @@
 package pebble
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -11,7 +14,15 @@ import (
 	"github.com/rsetl/rsetl/state/statetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("RSETL_TEST_OPEN"); dir != "" { // the other process of TestInUse
+		_, err := Open(dir, Options{})
+		fmt.Print(err, errors.Is(err, state.ErrInUse))
+		os.Exit(0)
+	}
+	// Pebble leaves this one behind where Open fails late, by a read.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
+}
 
 func TestStore(t *testing.T) {
 	statetest.Run(t, func(t *testing.T) state.Store { return open(t, t.TempDir()+"/state", Options{}) })
