@@ -16,17 +16,22 @@ type Job struct {
 	Loop  string // the baseline's name in RunLoop
 	Out   bool   // rows go to a file
 	steps string
-	// Benthos' processors and whether it is part of the comparison.
+	// Benthos' mapping.
 	Benthos string
+	Also    string // another loop, for comparison
+	// Verify, where the job has no output, is the same job with one, to see that all do the same.
+	Verify *Job
 }
 
 // Jobs are those with a target.
 var Jobs = []Job{
-	{Name: "filter", Input: Apache, Loop: "lines", steps: `- filter: message LIKE '%" 503 %'`,
-		Benthos: `root = if !content().string().contains("\" 503 ") { deleted() }`},
+	{Name: "filter", Input: Apache, Loop: "lines", Also: "grep", steps: `- filter: message LIKE '%" 503 %'`,
+		Benthos: `root = if !content().string().contains("\" 503 ") { deleted() }`,
+		Verify: &Job{Name: "filter-out", Input: Apache, Loop: "grepjson", Out: true, steps: `- filter: message LIKE '%" 503 %'`,
+			Benthos: `root = if content().string().contains("\" 503 ") { {"message": content().string()} } else { deleted() }`}},
 	{Name: "tojson", Input: Apache, Loop: "tojson", Out: true,
 		Benthos: `root.message = content().string()`},
-	{Name: "json", Input: JSON, Loop: "json", Out: true, steps: "- json: {replace: true}\n  - filter: level IN ('warn', 'error')",
+	{Name: "json", Input: JSON, Loop: "json", Also: "stdjson", Out: true, steps: "- json: {replace: true}\n  - filter: level IN ('warn', 'error')",
 		Benthos: `root = if this.level != "warn" && this.level != "error" { deleted() }`},
 }
 

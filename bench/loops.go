@@ -79,13 +79,20 @@ func LoopGrep(path, text string) (hits int64, err error) {
 }
 
 // LoopToJSON writes {"message": line} for every line.
-func LoopToJSON(path, out string) (lines int64, err error) {
+func LoopToJSON(path, out string) (lines int64, err error) { return loopToJSON(path, out, nil) }
+
+// loopToJSON takes only the lines that have a text, where one is given.
+func loopToJSON(path, out string, has []byte) (lines int64, err error) {
 	err = writing(out, func(w io.Writer) error {
 		var dst []byte
 		return blocks(path, func(p []byte) error {
 			dst = dst[:0]
 			for len(p) > 0 {
 				n := bytes.IndexByte(p, '\n')
+				if has != nil && !bytes.Contains(p[:n], has) {
+					p = p[n+1:]
+					continue
+				}
 				dst = append(dst, `{"message":`...)
 				dst = appendString(dst, p[:n])
 				dst = append(dst, '}', '\n')
@@ -214,9 +221,10 @@ var plain = func() (t [256]bool) {
 // RunLoop runs a loop by its name: what cmd/loop's command line says.
 func RunLoop(args []string) (int64, error) {
 	loops := map[string]func(in, out string) (int64, error){
-		"lines":  func(in, _ string) (int64, error) { return LoopLines(in) },
-		"grep":   func(in, _ string) (int64, error) { return LoopGrep(in, FilterText) },
-		"tojson": LoopToJSON, "json": LoopJSON, "stdjson": LoopStdJSON,
+		"lines":    func(in, _ string) (int64, error) { return LoopLines(in) },
+		"grep":     func(in, _ string) (int64, error) { return LoopGrep(in, FilterText) },
+		"grepjson": func(in, out string) (int64, error) { return loopToJSON(in, out, []byte(FilterText)) },
+		"tojson":   LoopToJSON, "json": LoopJSON, "stdjson": LoopStdJSON,
 	}
 	if len(args) != 3 || loops[args[0]] == nil {
 		return 0, fmt.Errorf("give one of lines, grep, tojson, json, stdjson, then input and output; have %s", strconv.Quote(fmt.Sprint(args)))

@@ -152,9 +152,6 @@ func putRecord(b *record.Batch, n *yaml.Node, offset int64) error {
 	return putFields(b, i, "", n)
 }
 
-// PutFields sets record i's fields to those of a YAML or JSON mapping, nested ones under dotted paths.
-func PutFields(b *record.Batch, i int, n *yaml.Node) error { return putFields(b, i, "", n) }
-
 func putFields(b *record.Batch, i int, prefix string, n *yaml.Node) error {
 	for k := 0; k+1 < len(n.Content); k += 2 {
 		name := prefix + n.Content[k].Value

@@ -290,8 +290,7 @@ func has(l []string, s string) bool {
 
 func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
 	s := &f.Source
-	before := f.Errs.Mistakes()
-	defer func() { s.broken = f.Errs.Mistakes() > before }()
+	s.broken = true
 	kind, key, value, ok := component(c, n, "source", sources.Registry.Names(), &s.Common)
 	if !ok {
 		return
@@ -299,7 +298,9 @@ func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
 	spec, _ := sources.Registry.Get(kind)
 	s.Kind, s.Node, s.Spec = kind, key, spec
 	s.Config = spec.New()
+	before := f.Errs.Mistakes()
 	c.In(kind, func() { c.Decode(value, s.Config) })
+	s.broken = f.Errs.Mistakes() > before
 	if !spec.Lines {
 		if s.Common.Multiline != nil {
 			f.Errs.Addf(key, "source.multiline", "source %s gives whole messages; multiline is for lines", kind)
@@ -319,12 +320,8 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 	for i, item := range n.Content {
 		c.In("steps", func() {
 			c.In(fmt.Sprintf("[%d]", i), func() {
-				var s Step
-				before := f.Errs.Mistakes()
-				defer func() {
-					s.broken = f.Errs.Mistakes() > before
-					f.Steps = append(f.Steps, s)
-				}()
+				s := Step{broken: true}
+				defer func() { f.Steps = append(f.Steps, s) }()
 				kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
 				if !ok {
 					return
@@ -332,10 +329,12 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 				s.Kind, s.Node = kind, key
 				s.Spec, _ = steps.Registry.Get(kind)
 				s.Config = s.Spec.New()
+				before := f.Errs.Mistakes()
 				c.In(kind, func() {
 					s.path = c.Path()
 					c.Decode(value, s.Config)
 				})
+				s.broken = f.Errs.Mistakes() > before
 			})
 		})
 	}
@@ -357,11 +356,8 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 				if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
 					s.Common.Batch = *spec.Batch
 				}
-				before := f.Errs.Mistakes()
-				defer func() {
-					s.broken = f.Errs.Mistakes() > before
-					f.Sinks = append(f.Sinks, s)
-				}()
+				s.broken = true
+				defer func() { f.Sinks = append(f.Sinks, s) }()
 				kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
 				if !ok {
 					return
@@ -369,10 +365,12 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 				s.Kind, s.Node = kind, key
 				s.Spec, _ = sinks.Registry.Get(kind)
 				s.Config = s.Spec.New()
+				before := f.Errs.Mistakes()
 				c.In(kind, func() {
 					s.path = c.Path()
 					c.Decode(value, s.Config)
 				})
+				s.broken = f.Errs.Mistakes() > before
 				if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {
 					f.Errs.Addf(key, s.path, "batch: size and in_flight are at least 1")
 				}

@@ -68,10 +68,7 @@ func sameMeta(a, b map[string]string) bool {
 
 // inOrder runs f when everything that was sent before has passed the ordered end.
 func (r *Runner) inOrder(f func()) {
-	it := r.newItem()
-	it.do = f
-	it.seq = r.order.take()
-	r.order.done(it)
+	r.order.done(&item{do: f, seq: r.order.take()}) // without a batch: those are for the source
 }
 
 func (o *output) Update(s state.Split) { o.r.inOrder(func() { o.r.splits.update(s) }) }

@@ -78,7 +78,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 		return nil, fmt.Errorf("pipeline %s: dead letters: %w", p.Name, err)
 	}
 	r.abort, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
-	r.budget = newBudget(int(p.Options.Memory))
+	r.budget = newBudget(int(p.Options.Memory), 8+4*p.Options.Workers)
 	r.request = make(chan struct{}, 1)
 	r.work = make(chan *item, p.Options.Workers)
 	r.order.init(r.abort, r.finish)
@@ -335,6 +335,9 @@ func (r *Runner) write(l *deadletter.Letter) error {
 
 // release gives an item's memory back.
 func (r *Runner) release(it *item) {
+	if it.b == nil { // made by inOrder
+		return
+	}
 	r.budget.release(it.b.Size)
 	it.reset()
 	r.pool.put(it)

@@ -2,17 +2,16 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/expr"
-	"github.com/rsetl/rsetl/pipeline"
+	jsonstep "github.com/rsetl/rsetl/parsers/json"
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
 )
 
 func (a *app) cmdEval() *cobra.Command {
@@ -28,9 +27,9 @@ answer is {"result": …, "type": "…"} or {"error": "…"}; an error is an ans
   printf '%s\n' '1 + 2' "SUBSTRING('rsetl' FROM 3)" | rsetl eval`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			root, err := recordNode(rec)
-			if err != nil {
-				return fmt.Errorf("--record: %w", err)
+			root := []byte(rec)
+			if _, _, err := evaluate("TRUE", root, false); err != nil {
+				return err
 			}
 			if len(args) == 1 {
 				return a.evalOne(args[0], root, asJSON)
@@ -59,24 +58,7 @@ answer is {"result": …, "type": "…"} or {"error": "…"}; an error is an ans
 	return c
 }
 
-func recordNode(text string) (*yaml.Node, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if !json.Valid([]byte(text)) {
-		return nil, fmt.Errorf("not JSON: %.60s", text)
-	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-		return nil, err
-	}
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("want a JSON object")
-	}
-	return doc.Content[0], nil
-}
-
-func (a *app) evalOne(src string, rec *yaml.Node, asJSON bool) error {
+func (a *app) evalOne(src string, rec []byte, asJSON bool) error {
 	err := writeEval(a.out, src, rec, asJSON)
 	if err != nil && asJSON {
 		return nil
@@ -85,37 +67,43 @@ func (a *app) evalOne(src string, rec *yaml.Node, asJSON bool) error {
 }
 
 // writeEval writes one answer; with asJSON an error is written too.
-func writeEval(w interface{ Write([]byte) (int, error) }, src string, rec *yaml.Node, asJSON bool) error {
+func writeEval(w interface{ Write([]byte) (int, error) }, src string, rec []byte, asJSON bool) error {
 	text, typ, err := evaluate(src, rec, asJSON)
 	switch {
 	case err != nil && asJSON:
-		msg, _ := json.Marshal(err.Error())
-		fmt.Fprintf(w, "{\"error\": %s}\n", msg)
+		fmt.Fprintf(w, "{\"error\": %s}\n", record.AppendJSONString(nil, []byte(err.Error())))
 	case err != nil:
 	case asJSON:
-		t, _ := json.Marshal(typ)
-		fmt.Fprintf(w, "{\"result\": %s, \"type\": %s}\n", text, t)
+		fmt.Fprintf(w, "{\"result\": %s, \"type\": %s}\n", text, record.AppendJSONString(nil, []byte(typ)))
 	default:
 		fmt.Fprintf(w, "%s\n", text)
 	}
 	return err
 }
 
-func evaluate(src string, rec *yaml.Node, asJSON bool) (text []byte, typ string, err error) {
+func evaluate(src string, rec []byte, asJSON bool) (text []byte, typ string, err error) {
 	e, err := expr.Parse(src)
 	if err != nil {
 		return nil, "", describe(src, err)
 	}
 	t := record.NewTable()
+	// The record comes through the json step, in a field that no expression can name.
+	const field = "\x00record"
+	parse, err := (&jsonstep.Config{Field: steps.FieldPath{Name: field}, Replace: true, MaxDepth: 64}).Build(&steps.Build{Table: t})
+	if err != nil {
+		return nil, "", err
+	}
 	p, err := (&expr.Compiler{Table: t}).Compile(e)
 	if err != nil {
 		return nil, "", describe(src, err)
 	}
 	b := record.NewBatch(t)
 	i := b.Add(record.Position{}, record.Value{})
-	if rec != nil {
-		if err := pipeline.PutFields(b, i, rec); err != nil {
-			return nil, "", err
+	if len(rec) > 0 {
+		b.Set(i, t.Find(field), b.PutBytes(rec))
+		parse().Apply(b)
+		if len(b.Fails) > 0 {
+			return nil, "", fmt.Errorf("--record: %s", b.Fails[0].Reason)
 		}
 	}
 	v := p.Eval(&expr.Env{B: b}, i)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -126,12 +125,12 @@ func (t *tryGrok) try(text []byte, out *bufio.Writer) {
 	}
 	stop := grok.Stop{}
 	if err != nil {
-		stop.At = "timeout: " + err.Error()
+		stop.At = err.Error()
 	} else {
 		stop = t.debug.Explain(text)
 	}
 	if t.json {
-		at, _ := json.Marshal(stop.At)
+		at := record.AppendJSONString(nil, []byte(stop.At))
 		fmt.Fprintf(out, "{\"matched\": false, \"matched_to\": %d, \"stopped_at\": %s}\n", stop.MatchedTo, at)
 		return
 	}

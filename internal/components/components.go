@@ -6,6 +6,7 @@ import (
 	_ "github.com/rsetl/rsetl/parsers/date"
 	_ "github.com/rsetl/rsetl/parsers/grok"
 	_ "github.com/rsetl/rsetl/parsers/json"
+	_ "github.com/rsetl/rsetl/parsers/regex"
 	_ "github.com/rsetl/rsetl/sinks/file"
 	_ "github.com/rsetl/rsetl/sinks/null"
 	_ "github.com/rsetl/rsetl/sinks/sql/sqlite"

@@ -19,10 +19,11 @@ func init() {
 		Doc: config.Doc{
 			Summary: "Makes a time of a text: the event's time, `@timestamp`, unless another target is given.",
 			Details: "Formats are tried in order: `ISO8601`, `UNIX` (seconds, with a fraction or without), `UNIX_MS`, `UNIX_US`, `UNIX_NS`, or a pattern: " +
-				"`yyyy` year, `MM` month, `MMM` its name, `dd` day, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, `SSS` fraction (any number of digits), " +
-				"`EEE` the day's name (read, not checked), `Z` offset, `z` zone; other texts in single quotes. A blank stands for one or more.\n\n" +
-				"A text without offset is in `zone` (the pipeline's by default). Where the format has no year, it is the one that lies nearest before now: December read in January is " +
-				"last year's. A format without a date fails: it is never silently the first of January.",
+				"`yyyy` year (`yy`: two digits, of a year at most 19 years ahead), `MM` month, `MMM` its English name, `dd` day, `DDD` day of the year, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, " +
+				"`SSS` fraction (up to nine digits, which are kept), `EEE` the day's name (read, not checked), `Z` offset, `z` or `ZZZ` zone; other texts in single quotes. A blank stands for one or more.\n\n" +
+				"A text without offset is in `zone` (the pipeline's by default); of a time that comes twice when clocks go back the first is meant. Without a year it is the latest year that puts the time at most a day ahead " +
+				"of now: December read in January is last year's. A text without a date fails, it is never silently the first of January; with `today: true` it is today's. " +
+				"A leap second, 23:59:60, is the second after it. A field that is a time already is taken as it is.",
 			Example: "- date: {field: timestamp, formats: ['dd/MMM/yyyy:HH:mm:ss Z']}",
 		},
 		New:     func() steps.Config { return &Config{} },
@@ -35,10 +36,22 @@ type Config struct {
 	Field   steps.FieldPath `yaml:"field,required" doc:"The field to read."`
 	Formats []yaml.Node     `yaml:"formats,required" doc:"Formats, tried in order."`
 	Target  steps.FieldPath `yaml:"target" doc:"The field to set; @timestamp by default."`
-	Zone    string          `yaml:"zone" doc:"The zone of texts without one, an IANA name; the pipeline's by default."`
+	Zone    string          `yaml:"zone" doc:"The zone of texts without one, an IANA name or an offset; the pipeline's by default."`
+	Today   bool            `yaml:"today" doc:"A format without a date means today, in its zone."`
 
 	parsers []parser
 	formats []string
+	loc     *time.Location
+}
+
+// location finds a zone by its name or offset, nil where there is none.
+func location(name string) *time.Location {
+	t := stamp{}
+	if readOffset([]byte(name), 0, &t) == len(name) {
+		return time.FixedZone(name, t.zoneAt)
+	}
+	loc, _ := time.LoadLocation(name)
+	return loc
 }
 
 var _ steps.Config = (*Config)(nil)
@@ -47,6 +60,12 @@ func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	c.DecodeStruct(n, d)
 	if d.Target.Name == "" {
 		d.Target.Name, d.Target.Node = "@timestamp", n
+	}
+	if record.IsMeta(d.Target.Name) {
+		c.Errorf(d.Target.Node, "target: %s is metadata and can't be set", d.Target.Name)
+	}
+	if len(d.Formats) == 0 && !c.Errs.Failed() {
+		c.Errorf(n, "formats: want at least one")
 	}
 	for i := range d.Formats {
 		c.In(fmt.Sprintf("formats[%d]", i), func() {
@@ -68,8 +87,8 @@ func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		})
 	}
 	if d.Zone != "" {
-		if _, err := time.LoadLocation(d.Zone); err != nil {
-			c.Errorf(n, "zone: unknown time zone %q; write an IANA name like Europe/Berlin", d.Zone)
+		if d.loc = location(d.Zone); d.loc == nil {
+			c.Errorf(n, "zone: unknown time zone %q; write an IANA name like Europe/Berlin, or an offset like +05:30", d.Zone)
 		}
 	}
 }
@@ -87,10 +106,10 @@ func (d *Config) Declare(dc *steps.Decl) {
 
 func (d *Config) Build(b *steps.Build) (steps.Maker, error) {
 	zone := b.Zone
-	if d.Zone != "" {
-		zone, _ = time.LoadLocation(d.Zone)
+	if d.loc != nil {
+		zone = d.loc
 	}
-	s := &step{field: b.Slot(d.Field.Name), target: b.Slot(d.Target.Name), parsers: d.parsers, clock: clock{now: b.Now, zone: zone},
+	s := &step{field: b.Slot(d.Field.Name), target: b.Slot(d.Target.Name), parsers: d.parsers, clock: clock{now: b.Now, zone: zone, today: d.Today},
 		reason: "date: the text has none of the formats " + strings.Join(d.formats, ", ")}
 	return func() steps.Step {
 		w := *s
@@ -110,7 +129,7 @@ type step struct {
 }
 
 func (s *step) Apply(b *record.Batch) {
-	s.b = b
+	s.b, s.clock.year = b, 0
 	b.Each(s.each)
 	s.b = nil
 }

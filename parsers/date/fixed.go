@@ -15,14 +15,14 @@ type zoneCache struct {
 
 var zones = zoneCache{m: map[string]*time.Location{}}
 
-func (z *zoneCache) get(name string) (*time.Location, bool) {
+func (z *zoneCache) get(name []byte) (*time.Location, bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	loc, ok := z.m[name]
+	loc, ok := z.m[string(name)]
 	if !ok {
-		loc, _ = time.LoadLocation(name)
+		loc, _ = time.LoadLocation(string(name))
 		if len(z.m) < 1000 {
-			z.m[name] = loc
+			z.m[string(name)] = loc
 		}
 	}
 	return loc, loc != nil
@@ -30,6 +30,22 @@ func (z *zoneCache) get(name string) (*time.Location, bool) {
 
 // iso8601 reads yyyy-MM-dd['T'| ]HH:mm[:ss[.,fraction]][offset], and a date alone.
 func iso8601(p []byte, c *clock) (record.Value, bool) {
+	// The usual: seconds, with a fraction or without.
+	if len(p) >= 19 && p[4] == '-' && p[7] == '-' && (p[10] == 'T' || p[10] == ' ') && p[13] == ':' && p[16] == ':' {
+		at, nsec, digits := 19, uint32(0), 0
+		if len(p) > 20 && (p[19] == '.' || p[19] == ',') {
+			for at = 20; at < len(p) && at < 29 && p[at]-'0' <= 9; at++ {
+				nsec = nsec*10 + uint32(p[at]-'0')
+			}
+			digits = at - 20
+			nsec *= uint32(tens[9-digits])
+		}
+		if at == 19 || digits > 0 {
+			if v, ok := instant(two(p, 0), two(p, 2), two(p, 5), two(p, 8), two(p, 11), two(p, 14), two(p, 17), nsec, digits, p[at:], at < len(p), c); ok {
+				return v, true
+			}
+		}
+	}
 	t := stamp{zoneAt: noZone, hasYear: true, hasDate: true}
 	num := func(at, n int) (int, bool) {
 		if at+n > len(p) {

@@ -11,11 +11,61 @@ import (
 // parser reads one text. ok is false where it does not fit.
 type parser func(p []byte, c *clock) (v record.Value, ok bool)
 
-// clock is what formats without year or zone depend on.
+// clock is what formats without year or zone depend on. It is one worker's.
 type clock struct {
-	now  func() time.Time
-	zone *time.Location
+	now   func() time.Time
+	zone  *time.Location
+	today bool // a format without a date means today
+
+	// Now, taken once a batch: seconds since 1970, and the year in UTC. 0: not taken yet.
+	sec  int64
+	year int
+	// The zone's offset from from to to, in seconds of local time.
+	from, to int64
+	offset   int64
 }
+
+func (c *clock) take() {
+	if c.year == 0 {
+		t := c.now()
+		c.sec, c.year = t.Unix(), t.UTC().Year()
+	}
+}
+
+// utc turns local seconds since 1970 into an instant. A time that comes twice, as clocks go back, is the earlier one;
+// one that is left out is taken with the offset of before, so that it lies an hour later.
+func (c *clock) utc(local int64, zone *time.Location) int64 {
+	if zone == time.UTC {
+		return local
+	}
+	if zone == c.zone && local >= c.from && local < c.to {
+		return local - c.offset
+	}
+	_, before := time.Unix(local-86400, 0).In(zone).Zone()
+	sec := local - int64(before)
+	at := time.Unix(sec, 0).In(zone)
+	if _, off := at.Zone(); off != before {
+		// The clock has changed in between. The first of the two times would have had the offset before.
+		if later := time.Unix(local-int64(off), 0).In(zone); offset(later) == off {
+			return local - int64(off)
+		}
+		return sec
+	}
+	if zone == c.zone {
+		start, end := at.ZoneBounds()
+		const day = 86400 // stays away from the changes
+		c.offset, c.from, c.to = int64(before), -1<<62, 1<<62
+		if !start.IsZero() {
+			c.from = start.Unix() + int64(before) + day
+		}
+		if !end.IsZero() {
+			c.to = end.Unix() + int64(before) - day
+		}
+	}
+	return sec
+}
+
+func offset(t time.Time) int { _, off := t.Zone(); return off }
 
 // compile makes the parser of one format: ISO8601, UNIX, UNIX_MS, UNIX_US, UNIX_NS, or a pattern of Joda's letters.
 func compile(format string) (parser, error) {
@@ -35,7 +85,13 @@ func compile(format string) (parser, error) {
 	if err != nil {
 		return nil, err
 	}
+	quick := fixedOf(ops)
 	return func(p []byte, c *clock) (record.Value, bool) {
+		if quick != nil {
+			if v, ok := quick.read(p, c); ok {
+				return v, true
+			}
+		}
 		t := stamp{month: 1, day: 1, zoneAt: noZone}
 		at := 0
 		for i := range ops {
@@ -55,7 +111,8 @@ type op struct {
 	lit  string
 	kind byte
 	n    int
-	max  int // the most digits a number may have
+	min  int // the digits that a number must have, where it stands next to another
+	max  int // the most digits it may have
 }
 
 // letters are Joda's: y year, M month, d day, H 0-23, h 1-12, k 1-24, K 0-11, m minute, s second, S fraction, a AM/PM,
@@ -75,16 +132,25 @@ func parseFormat(f string) ([]op, error) {
 		c := f[i]
 		switch {
 		case c == '\'':
-			end := strings.IndexByte(f[i+1:], '\'')
-			switch {
-			case end < 0:
-				return nil, fmt.Errorf("the format %q has a ' without its end", f)
-			case end == 0:
-				lit("'")
-			default:
-				lit(f[i+1 : i+1+end])
+			// Two quotes are one, within quotes and outside.
+			text := ""
+			i++
+			for {
+				end := strings.IndexByte(f[i:], '\'')
+				if end < 0 {
+					return nil, fmt.Errorf("the format %q has a ' without its end", f)
+				}
+				text += f[i : i+end]
+				if i += end + 1; i >= len(f) || f[i] != '\'' || end == 0 && text == "" {
+					break
+				}
+				text += "'"
+				i++
 			}
-			i += end + 2
+			if text == "" {
+				text = "'"
+			}
+			lit(text)
 		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 			n := 1
 			for i+n < len(f) && f[i+n] == c {
@@ -99,7 +165,7 @@ func parseFormat(f string) ([]op, error) {
 			ops = append(ops, op{kind: c, n: n})
 			i += n
 		default:
-			lit(string(c))
+			lit(f[i : i+1])
 			i++
 		}
 	}
@@ -122,11 +188,18 @@ func parseFormat(f string) ([]op, error) {
 		if i+1 < len(ops) && ops[i+1].kind != 0 && strings.IndexByte("yMdHhkKmsSD", ops[i+1].kind) >= 0 && ops[i+1].n < 3 || i+1 < len(ops) && ops[i+1].kind == 'S' {
 			o.max = o.n
 		}
+		if i > 0 && numeric(ops[i-1]) && numeric(*o) && o.kind != 'S' {
+			o.min = o.n
+		}
 		if o.kind == 'y' && o.n == 2 {
 			o.max = min(o.max, 4)
 		}
 	}
 	return ops, nil
+}
+
+func numeric(o op) bool {
+	return o.kind != 0 && strings.IndexByte("yMdHhkKmsSD", o.kind) >= 0 && !(o.kind == 'M' && o.n >= 3)
 }
 
 const noZone = 1 << 30
@@ -138,7 +211,7 @@ type stamp struct {
 	nsec             uint32
 	digits           int
 	hasYear, hasDate bool
-	hasMonth         bool
+	short            bool // the year has two digits
 	pm, half         bool // half: the hour is of 12
 	zoneAt           int  // offset in seconds; noZone
 	zone             *time.Location
@@ -170,7 +243,7 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 		}
 		return at
 	case 'M':
-		t.hasMonth, t.hasDate = true, true
+		t.hasDate = true
 		if o.n >= 3 {
 			m, n := name(p[at:], monthNames[:])
 			if n == 0 {
@@ -198,6 +271,9 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 		}
 		return at + 2
 	case 'Z', 'X', 'x':
+		if o.n >= 3 && o.kind == 'Z' {
+			return readZone(p, at, t)
+		}
 		return readOffset(p, at, t)
 	case 'z':
 		return readZone(p, at, t)
@@ -227,16 +303,12 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 		v = v*10 + int(p[n]-'0')
 		n++
 	}
-	if n == from {
+	if n == from || n-from < o.min {
 		return -1
 	}
 	switch o.kind {
 	case 'y':
-		if o.n == 2 && n-from == 2 {
-			if v += 1900; v < 1970 {
-				v += 100
-			}
-		}
+		t.short = o.n == 2 && n-from == 2
 		t.year, t.hasYear, t.hasDate = v, true, true
 	case 'M':
 		t.month = v
@@ -348,7 +420,7 @@ func readZone(p []byte, at int, t *stamp) int {
 		t.zoneAt = h * 3600
 		return n
 	}
-	loc, ok := zones.get(string(p[at:n]))
+	loc, ok := zones.get(p[at:n])
 	if !ok {
 		return -1
 	}
@@ -356,62 +428,67 @@ func readZone(p []byte, at int, t *stamp) int {
 	return n
 }
 
-// value makes the instant. Without a year, it is the one that brings the time nearest to now, as a line is
-// rarely of the future; without a date it is no instant.
+// value makes the instant. Without a year it is the latest that brings the time no more than a day ahead of now, since a
+// line is of the past, but for clocks that differ; without a date it is no instant, unless today is meant.
 func (t *stamp) value(c *clock) (record.Value, bool) {
-	if !t.hasDate {
-		return record.Value{}, false
-	}
 	if t.half && t.pm {
 		t.hour += 12
+	}
+	if t.hour > 24 || t.hour == 24 && t.min+t.sec > 0 || t.min > 59 || t.sec > 60 {
+		return record.Value{}, false
 	}
 	zone := t.zone
 	if zone == nil {
 		zone = c.zone
 	}
+	shift := int64(0)
 	if t.zoneAt != noZone {
-		zone = time.UTC
+		zone, shift = time.UTC, int64(t.zoneAt)
 	}
-	if !t.hasYear {
-		t.year = t.guessYear(c, zone)
+	if t.short { // from eighty years before now to nineteen after
+		c.take()
+		for t.year += 1900; t.year < c.year-80; t.year += 100 {
+		}
 	}
+	switch {
+	case !t.hasDate:
+		if !c.today {
+			return record.Value{}, false
+		}
+		c.take()
+		y, m, d := time.Unix(c.sec+shift, 0).In(zone).Date()
+		t.year, t.month, t.day = y, int(m), d
+	case !t.hasYear:
+		c.take()
+		for y := c.year + 1; y > c.year-9; y-- { // within eight years there is a 29 February
+			t.year = y
+			if sec, ok := t.seconds(c, zone); ok && sec-shift <= c.sec+86400 {
+				return record.MakeTime(sec-shift, t.nsec, t.digits), true
+			}
+		}
+		return record.Value{}, false
+	}
+	sec, ok := t.seconds(c, zone)
+	if !ok {
+		return record.Value{}, false
+	}
+	return record.MakeTime(sec-shift, t.nsec, t.digits), true
+}
+
+// seconds are those since 1970; false where there is no such date.
+func (t *stamp) seconds(c *clock, zone *time.Location) (int64, bool) {
+	month, day := t.month, t.day
 	if t.yday > 0 {
 		d := time.Date(t.year, 1, t.yday, 0, 0, 0, 0, time.UTC)
 		if d.Year() != t.year {
-			return record.Value{}, false
+			return 0, false
 		}
-		t.month, t.day = int(d.Month()), d.Day()
+		month, day = int(d.Month()), d.Day()
 	}
-	if t.month < 1 || t.month > 12 || t.day < 1 || t.day > daysIn(t.year, t.month) || t.hour > 24 || t.hour == 24 && t.min+t.sec > 0 || t.min > 59 || t.sec > 60 {
-		return record.Value{}, false
+	if month < 1 || month > 12 || day < 1 || day > daysIn(t.year, month) || t.year > 9999 {
+		return 0, false
 	}
-	var sec int64
-	if zone == time.UTC {
-		sec = days(t.year, t.month, t.day)*86400 + int64(t.hour*3600+t.min*60+t.sec)
-	} else {
-		sec = time.Date(t.year, time.Month(t.month), t.day, t.hour, t.min, t.sec, 0, zone).Unix()
-	}
-	if t.zoneAt != noZone {
-		sec -= int64(t.zoneAt)
-	}
-	return record.MakeTime(sec, t.nsec, t.digits), true
-}
-
-// guessYear gives the year that puts the time at most half a year from now.
-func (t *stamp) guessYear(c *clock, zone *time.Location) int {
-	now := c.now().In(zone)
-	if t.zoneAt != noZone {
-		now = c.now().In(time.FixedZone("", t.zoneAt))
-	}
-	switch month := int(now.Month()); {
-	case month == 1 && t.month == 12:
-		return now.Year() - 1
-	case month == 12 && t.month == 1:
-		return now.Year() + 1
-	case t.month > month+1 || t.month == month+1 && month > 1 && t.day > now.Day():
-		return now.Year() - 1
-	}
-	return now.Year()
+	return c.utc(days(t.year, month, day)*86400+int64(t.hour*3600+t.min*60+t.sec), zone), true
 }
 
 func daysIn(y, m int) int {

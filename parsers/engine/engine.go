@@ -31,7 +31,7 @@ type Matcher interface {
 // Matcher makes a matcher for one goroutine.
 func (r *Regex) Matcher() Matcher { return r.make() }
 
-// Timeout bounds one match of an engine that isn't linear.
+// Timeout bounds one match of an engine that isn't linear; one that exceeds it is tried twice.
 const Timeout = 50 * time.Millisecond
 
 // ErrTimeout: the expression needs too long for this text.

@@ -65,7 +65,7 @@ var corpus = []struct{ src, text, want string }{
 	{`(?<q>["'])(.*?)\k<q>`, `say "it's" x`, `"it's"|"|it's`}, {`(?<n>a)(?<m>b)\k<m>\k<n>1`, "abba1", "abba1|a|b"}, {`(?<n>a)\k<n>2`, "aa2", "aa2|a"},
 	// options
 	{`(?i)AbC`, "aBc", "aBc"}, {`(?i:a)b`, "AB", "!"}, {`a(?i)b`, "aB", "aB"}, {`(?i)a(?-i)b`, "AB", "!"}, {`(a(?i)b)c`, "aBC", "!"}, {`(?i)[a-c]+`, "AbC", "AbC"}, {`(?i)[^a]`, "Ab", "b"}, {`(?i-m:A.)`, "a\n", "!"},
-	{`(?x) a b # comment (`, "ab", "ab"}, {"(?x)a # c\n b", "ab", "ab"}, {`(?x:a b) c`, "ab c", "ab c"}, {`(?x)a\ b[ ]c`, "a b c", "a b c"}, {`(?-x) a`, " a", " a"}, {`a b#c`, "a b#c", "a b#c"}, {`(?mix) a . B`, "A\nb", "A\nb"},
+	{`(?x) a b # comment (`, "ab", "ab"}, {"(?x)a # c\n b", "ab", "ab"}, {`(?x)(a b) c`, "abc", "abc|ab"}, {`((?x) a b) c`, "ab c", "ab c|ab"}, {`(?x:a b) c`, "ab c", "ab c"}, {`(?x)a\ b[ ]c`, "a b c", "a b c"}, {`(?-x) a`, " a", " a"}, {`a b#c`, "a b#c", "a b#c"}, {`(?mix) a . B`, "A\nb", "A\nb"},
 	// quantifiers
 	{`a{2}`, "aaa", "aa"}, {`a{2,}`, "aaa", "aaa"}, {`a{,2}`, "aaa", "aa"}, {`a{0,1}b`, "aab", "ab"}, {`a{2}?`, "aaa", "aa"}, {`a{1,2}?`, "aa", "a"}, {`a{x}`, "a{x}", "a{x}"}, {`a{`, "a{", "a{"}, {`{`, "{", "{"}, {`a{}`, "a{}", "a{}"}, {`a{,}`, "a{,}", "a{,}"}, {`}`, "}", "}"},
 	{`a+?b`, "aab", "aab"}, {`a*?`, "aa", ""}, {`a??b`, "ab", "ab"}, {`(?:ab){2}`, "abab", "abab"}, {`a{2}{3}`, "aaaaaaa", "aaaaaa"}, {`a{2}+`, "aaaaa", "aaaa"}, {`(a|b){2}`, "ab", "ab|b"}, {`\d{3}`, "x123", "123"}, {`[ab]{2}c`, "abc", "abc"},

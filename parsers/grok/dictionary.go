@@ -73,7 +73,7 @@ var corrections = Dictionary{
 	"UNIXPATH":       `(?:/[[:alnum:]_%!$@:.,+~-]*)+`,
 	"WINPATH":        `(?:[A-Za-z]+:|\\)(?:\\[^\\?*]*)+`,
 	"URN":            `urn:[0-9A-Za-z][0-9A-Za-z-]{0,31}:(?:%[0-9A-Fa-f]{2}|[0-9A-Za-z()+,.:=@;$_!*'/?#-])+`,
-	"EMAILLOCALPART": "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]{1,64}(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]{1,62}){0,63}",
+	"EMAILLOCALPART": "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+(?:\\.[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+)*",
 	"CISCOFW733100": `\[\s*%{DATA:cisco.asa.burst.object}\s*\] drop %{DATA:cisco.asa.burst.id} exceeded\. ` +
 		`Current burst rate is %{INT:cisco.asa.burst.current_rate:int} per second, max configured rate is %{INT:cisco.asa.burst.configured_rate:int}; ` +
 		`Current average rate is %{INT:cisco.asa.burst.avg_rate:int} per second, max configured rate is %{INT:cisco.asa.burst.configured_avg_rate:int}; ` +

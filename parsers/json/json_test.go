@@ -119,6 +119,30 @@ func TestFields(t *testing.T) {
 	few.Want(t, `{"raw":"{\"b\":1}"}`, `{"raw":"{\"b\":1}"}`)
 }
 
+// Of a key that comes twice the last counts, in objects within arrays too, few keys or many.
+func TestDistinct(t *testing.T) {
+	s := steptest.New(t, "json: {target: v}", steptest.Options{})
+	for _, n := range []int{1, fewPairs, 10 * fewPairs} {
+		text := "[{"
+		for round := range 2 {
+			for k := range n {
+				text += fmt.Sprintf(`"k%d":%d,`, k, round)
+			}
+		}
+		b := s.Batch(t, quote(text+`"end":1}]`))
+		s.Apply(b)
+		m := b.Items(b.Lookup(0, "v"))[0]
+		if m.Len() != n+1 {
+			t.Errorf("%d keys, want %d", m.Len(), n+1)
+		}
+		for i := 1; i < 2*m.Len(); i += 2 {
+			if b.Items(m)[i].Int() != 1 {
+				t.Error("the first counts")
+			}
+		}
+	}
+}
+
 func TestMetadataNames(t *testing.T) {
 	s := steptest.New(t, "json: {field: m, replace: true}", steptest.Options{Slots: []string{"@path", "@timestamp"}})
 	s.Want(t, `{"m":"{\"@path\":\"x\",\"@timestamp\":\"y\",\"@type\":1,\"a\":{\"@path\":2}}"}`, `{"at_path":"x","@timestamp":"y","@type":1,"a":{"@path":2}}`)

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"encoding/base64"
 	"encoding/binary"
 	"math"
 
@@ -106,6 +107,9 @@ func (c *Cell) appendJSON(dst []byte) []byte {
 		return record.AppendFloat(dst, c.F)
 	case record.Decimal, record.Array, record.Map:
 		return append(dst, c.Text...)
+	case record.Bytes:
+		dst = base64.StdEncoding.AppendEncode(append(dst, '"'), c.Text)
+		return append(dst, '"')
 	}
 	return record.AppendJSONString(dst, c.Text)
 }

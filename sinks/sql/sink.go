@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
+	"weak"
 
 	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/record"
@@ -49,7 +51,7 @@ type RowError struct{ Reason string }
 func (e *RowError) Error() string { return e.Reason }
 
 // ErrFenced: another writer has this split; nothing was changed.
-var ErrFenced = errors.New("another writer has moved this split's position; is the pipeline running twice on this table?")
+var ErrFenced = errors.New("another writer has moved or removed this split's position; is the pipeline running twice on this table? If not, restart it to go on from there")
 
 // Table is what a dialect needs to know of the sink.
 type Table struct {
@@ -65,9 +67,31 @@ type Sink struct {
 	enc     encoder
 	envs    sync.Pool // *expr.Env, one for each Encode at a time
 	mu      sync.Mutex
-	opened  bool
 	rows    Row
 	rejects []sinks.Reject
+
+	// owned is what this sink has stored. A split that comes back to the pipeline after another
+	// instance has had it is another *record.Split. Weak, because nobody says that one is done with.
+	owned map[weak.Pointer[record.Split]]own
+	prune int   // owned is cleaned when it is this large
+	moved []own // of the delivery that is under way
+}
+
+// own is a split's position as this sink knows it.
+type own struct {
+	split   *record.Split // in moved only
+	stored  Stored
+	ok      bool
+	doubt   record.Position // what a Commit that failed may have stored all the same
+	inDoubt bool
+}
+
+// fits tells whether the stored position is ours.
+func (o *own) fits(epoch int64, p Stored, ok bool) bool {
+	if ok == o.ok && (!ok || p.Position == o.stored.Position && p.Epoch == o.stored.Epoch) {
+		return true
+	}
+	return ok && o.inDoubt && p.Position == o.doubt && p.Epoch == epoch
 }
 
 // New makes the sink of a dialect.
@@ -84,6 +108,9 @@ var (
 	_ sinks.Describer = (*Sink)(nil)
 )
 
+// Dialect is the sink's, for the tests of dialects.
+func (s *Sink) Dialect() Dialect { return s.d }
+
 // Positioned marks the sink as one that stores positions with its rows.
 func (*Sink) Positioned() {}
 
@@ -98,11 +125,12 @@ func (s *Sink) Encode(dst []byte, b *record.Batch, i int) ([]byte, error) {
 func (s *Sink) Start(ctx context.Context, env *sinks.Env) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.d.Open(ctx, &s.t, env); err != nil {
-		return err
+	if env.Log == nil {
+		e := *env
+		e.Log = slog.New(slog.DiscardHandler)
+		env = &e
 	}
-	s.opened = true
-	return nil
+	return s.d.Open(ctx, &s.t, env)
 }
 
 func (s *Sink) Stop(context.Context) error {
@@ -115,21 +143,35 @@ func (s *Sink) Stop(context.Context) error {
 func (s *Sink) Deliver(ctx context.Context, c *sinks.Chunk) ([]sinks.Reject, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tx, err := s.d.Begin(ctx)
-	if err != nil {
+	if err := s.deliver(ctx, c); err != nil {
+		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
 		return nil, err
 	}
+	return nil, nil
+}
+
+func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	tx, err := s.d.Begin(ctx)
+	if err != nil {
+		return err
+	}
 	defer tx.Rollback()
-	s.rejects = s.rejects[:0]
+	s.rejects, s.moved = s.rejects[:0], s.moved[:0]
 	skipped := 0
 	for pi := range c.Parts {
 		p := &c.Parts[pi]
 		old, ok, err := tx.Position(p.Split.ID)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if ok && old.Epoch > p.Split.Epoch {
-			return nil, fmt.Errorf("split %s (%s): %w", p.Split.ID, p.Split.Path, ErrFenced)
+		mine, known := s.owned[weak.Make(p.Split)]
+		if ok && old.Epoch > p.Split.Epoch || known && !mine.fits(p.Split.Epoch, old, ok) {
+			return fmt.Errorf("split %s (%s): %w", p.Split.ID, p.Split.Path, ErrFenced)
 		}
 		same := ok && old.Epoch == p.Split.Epoch
 		last, any := record.Position{}, false
@@ -139,32 +181,62 @@ func (s *Sink) Deliver(ctx context.Context, c *sinks.Chunk) ([]sinks.Reject, err
 				continue
 			}
 			s.rows.decode(p.Row(i), len(s.t.Columns))
-			err := tx.Insert(&s.rows)
-			var re *RowError
-			switch {
-			case errors.As(err, &re):
+			if err := tx.Insert(&s.rows); err != nil {
+				var re *RowError
+				if !errors.As(err, &re) {
+					return err
+				}
 				s.rejects = append(s.rejects, sinks.Reject{Part: pi, Row: i, Reason: re.Reason})
-			case err != nil:
-				return nil, err
 			}
 			last, any = p.Pos[i], true
 		}
+		m := own{split: p.Split, stored: old, ok: ok}
 		if any {
 			if err := tx.Advance(p.Split, old, ok, last); err != nil {
-				return nil, err
+				return err
 			}
+			m.doubt, m.inDoubt = last, true
 		}
+		s.moved = append(s.moved, m)
 	}
 	if len(s.rejects) > 0 {
 		if err := c.Letters(s.rejects); err != nil {
-			return nil, fmt.Errorf("write dead letters: %w", err)
+			return fmt.Errorf("write dead letters: %w", err)
 		}
 	}
+	s.own()
 	if err := tx.Commit(); err != nil {
-		return nil, err
+		return err
 	}
+	for i := range s.moved {
+		if m := &s.moved[i]; m.inDoubt {
+			m.stored = Stored{Epoch: m.split.Epoch, Position: m.doubt}
+			m.ok, m.inDoubt = true, false
+		}
+	}
+	s.own()
 	c.Skipped = skipped
-	return nil, nil
+	return nil
+}
+
+// own notes what the delivery has stored, or may have.
+func (s *Sink) own() {
+	if s.owned == nil {
+		s.owned = map[weak.Pointer[record.Split]]own{}
+	}
+	for _, m := range s.moved {
+		w := weak.Make(m.split)
+		m.split, m.stored.Recent = nil, ""
+		s.owned[w] = m
+	}
+	if len(s.owned) > s.prune {
+		for w := range s.owned {
+			if w.Value() == nil {
+				delete(s.owned, w)
+			}
+		}
+		s.prune = 2*len(s.owned) + 64
+	}
 }
 
 // Describe turns an encoded row into the JSON object that a dead letter shows.

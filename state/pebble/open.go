@@ -33,6 +33,7 @@ type Options struct {
 	Reserve uint64
 
 	memTable           uint64        // bytes; 0: 2 MiB
+	renameChunk        int           // bytes of a pipeline's state that one batch of Rename copies; 0: 1 MiB
 	pauseMin, pauseMax time.Duration // between attempts to open the database again after a failure; 0: 1 s, 1 min
 }
 
@@ -66,6 +67,9 @@ func Open(dir string, o Options) (*Store, error) {
 	}
 	if o.memTable == 0 {
 		o.memTable = 2 << 20
+	}
+	if o.renameChunk == 0 {
+		o.renameChunk = 1 << 20
 	}
 	if o.pauseMax == 0 {
 		o.pauseMin, o.pauseMax = time.Second, time.Minute

@@ -228,7 +228,7 @@ func TestTornLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := len(bytes.TrimRight(whole, "\x00"))
-	for cut := 0; cut < 4300; cut += 61 {
+	for cut := 0; cut < 4300; cut += 197 {
 		for what, tail := range map[string][]byte{"": nil, "zeros": make([]byte, 5000)} {
 			dir := t.TempDir()
 			if err := os.CopyFS(dir, os.DirFS(src)); err != nil {

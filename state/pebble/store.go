@@ -427,9 +427,6 @@ func (s *Store) Remove(ctx context.Context, p string) error {
 	})
 }
 
-// renameChunk is how many bytes of a pipeline's state one batch of Rename copies.
-const renameChunk = 1 << 20
-
 // Rename copies the state and then moves the name in one commit. A pipeline without state has nothing to
 // move. After an error the move may have happened where the disk failed: then the old name has no state.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
@@ -458,7 +455,7 @@ func (s *Store) Rename(ctx context.Context, from, to string) error {
 				return nil
 			}
 			_ = b.Set(append(bytes.Clone(dest), rest...), v, nil)
-			if b.Len() < renameChunk {
+			if b.Len() < s.o.renameChunk {
 				return nil
 			}
 			if err := ctx.Err(); err != nil {

@@ -17,7 +17,8 @@ func init() {
 	steps.MustRegister("add", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Gives fields literals and filled templates.",
-			Details: "Numbers, `true`, `false` and `null` keep their YAML type; texts are templates: `%{field}` stands for a field of the record as it was before the step, `%{+yyyy.MM.dd}` for the date of `@timestamp`. Where a template's field is missing or NULL, the new field is not set.",
+			Details: "Numbers, `true`, `false` and `null` keep their YAML type; texts are templates: `%{field}` stands for a field of the record as it was before the step, `%{+yyyy.MM.dd}` for the date of `@timestamp`; a list of literals is an array. " +
+				"A field that is there already is replaced. Where a template's field is missing or NULL, the field stays as it was.",
 			Example: "- add: {env: prod, title: 'error on %{host}', version: 2}",
 		},
 		New: func() steps.Config { return &Config{} },
@@ -79,13 +80,38 @@ func (v *Value) literal(b *steps.Build) record.Value {
 			return record.MakeInt(i)
 		}
 	case "!!float":
-		if f, err := strconv.ParseFloat(v.text, 64); err == nil {
+		if f, ok := float(v.text); ok {
 			return record.MakeFloat(f)
 		}
 	case "!!null":
 		return record.MakeNull()
 	}
 	return b.Table.Const(v.text)
+}
+
+// float reads a YAML float: `1_000.5`, `.inf`, `-.inf` and `.nan` too.
+func float(s string) (float64, bool) {
+	s = strings.NewReplacer("_", "", ".inf", "inf", ".Inf", "inf", ".INF", "inf", ".nan", "nan", ".NaN", "nan", ".NAN", "nan").Replace(s)
+	f, err := strconv.ParseFloat(s, 64)
+	return f, err == nil
+}
+
+// typ is the type of the field that gets the value.
+func (v *Value) typ() expr.Type {
+	switch {
+	case v.node == nil || v.node.Kind == yaml.SequenceNode:
+	case v.tmpl != nil:
+		return expr.Type{Kind: expr.TVarchar, Prec: 2147483647}
+	case v.node.Tag == "!!bool":
+		return expr.Type{Kind: expr.TBoolean}
+	case v.node.Tag == "!!int":
+		if _, err := strconv.ParseInt(v.text, 0, 64); err == nil {
+			return expr.Type{Kind: expr.TBigInt}
+		}
+	case v.node.Tag == "!!float":
+		return expr.Type{Kind: expr.TDouble}
+	}
+	return expr.Type{}
 }
 
 var _ steps.Config = (*Config)(nil)
@@ -101,8 +127,8 @@ func (a *Config) Declare(d *steps.Decl) {
 	for i := range a.Fields {
 		d.ReadTemplate(a.Fields[i].Value.tmpl)
 	}
-	for _, n := range a.names {
-		d.Write(n, expr.Type{})
+	for i, n := range a.names {
+		d.Write(n, a.Fields[i].Value.typ())
 	}
 	d.Pure = true
 }

@@ -13,6 +13,7 @@ func init() {
 	steps.MustRegister("remove", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Takes fields away, with all that lies below them.",
+			Details: "A field that isn't there is no failure.",
 			Example: "- remove: [message, http.request]",
 		},
 		New: func() steps.Config { return &Config{} },
@@ -24,7 +25,12 @@ type Config struct{ Fields []steps.FieldPath }
 
 var _ steps.Config = (*Config)(nil)
 
-func (r *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) { c.Decode(n, &r.Fields) }
+func (r *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	c.Decode(n, &r.Fields)
+	if len(r.Fields) == 0 && !c.Errs.Failed() {
+		c.Errorf(n, "want at least one field")
+	}
+}
 
 func (*Config) JSONSchema() map[string]any { return config.Schema([]steps.FieldPath{}) }
 

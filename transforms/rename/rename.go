@@ -13,7 +13,7 @@ func init() {
 	steps.MustRegister("rename", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Gives fields other names, with all that lies below them.",
-			Details: "All renames of one step happen at once, so two fields can be swapped. A field that is missing is left out; the new name then keeps what it had.",
+			Details: "All renames of one step happen at once, so two fields can be swapped. A field that is missing is left out; the new name then keeps what it had, otherwise it and what lies below it is replaced.",
 			Example: "- rename: {source.address: client.ip, http.response.status_code: status}",
 		},
 		New: func() steps.Config { return &Config{} },
@@ -65,46 +65,93 @@ func (r *Config) Build(b *steps.Build) (steps.Maker, error) {
 	return func() steps.Step {
 		s := &step{}
 		for i, f := range r.Fields {
-			from, to := r.names[i], f.Value.Name
-			s.paths = append(s.paths, [2]string{from, to})
-			for _, slot := range steps.SlotsUnder(b.Table, from) {
-				name := to + b.Table.Name(slot)[len(from):]
-				s.moves = append(s.moves, move{from: slot, to: b.Table.Find(name), name: name})
+			p := pair{from: r.names[i], to: f.Value.Name}
+			for _, slot := range steps.SlotsUnder(b.Table, p.from) {
+				name := p.to + b.Table.Name(slot)[len(p.from):]
+				s.moves = append(s.moves, move{from: slot, to: b.Table.Find(name), name: name, pair: i})
 			}
+			p.clear = steps.SlotsUnder(b.Table, p.to)
+			s.pairs = append(s.pairs, p)
 		}
 		s.vals = make([]record.Value, len(s.moves))
 		s.rename = func(name []byte) (string, bool) {
-			for _, p := range s.paths {
-				if record.Under(name, p[0]) {
-					return p[1] + string(name[len(p[0]):]), true
-				}
+			if p := s.pairOf(name); p != nil {
+				return p.to + string(name[len(p.from):]), true
 			}
 			return "", false
+		}
+		s.replaced = func(name []byte) bool {
+			for i := range s.pairs {
+				if p := &s.pairs[i]; p.found && record.Under(name, p.to) {
+					return s.pairOf(name) == nil
+				}
+			}
+			return false
 		}
 		return s
 	}, nil
 }
 
+type pair struct {
+	from, to string
+	clear    []int // slots at and below to
+	found    bool  // the record has something at or below from
+}
+
 type move struct {
 	from, to int // to: -1 where the new name has no slot
 	name     string
+	pair     int
 }
 
 type step struct {
-	moves  []move
-	paths  [][2]string
-	vals   []record.Value
-	rename func(name []byte) (string, bool)
+	moves    []move
+	pairs    []pair
+	vals     []record.Value
+	rename   func(name []byte) (string, bool)
+	replaced func(name []byte) bool
+}
+
+// pairOf is the rename that a name falls under, nil where there is none.
+func (s *step) pairOf(name []byte) *pair {
+	for i := range s.pairs {
+		if record.Under(name, s.pairs[i].from) {
+			return &s.pairs[i]
+		}
+	}
+	return nil
 }
 
 func (s *step) Apply(b *record.Batch) {
 	for _, rec := range b.Sel {
 		i := int(rec)
+		for k := range s.pairs {
+			s.pairs[k].found = false
+		}
 		for k, m := range s.moves {
 			s.vals[k] = b.Get(i, m.from)
 			b.Set(i, m.from, record.Value{})
+			if s.vals[k].Kind() != record.Missing {
+				s.pairs[m.pair].found = true
+			}
 		}
-		if b.HasOverflow(i) {
+		over := b.HasOverflow(i)
+		if over {
+			for name := range b.Overflow(i) {
+				if p := s.pairOf(b.Bytes(name)); p != nil {
+					p.found = true
+				}
+			}
+			b.UnsetOverflow(i, s.replaced)
+		}
+		for k := range s.pairs {
+			if s.pairs[k].found {
+				for _, slot := range s.pairs[k].clear {
+					b.Set(i, slot, record.Value{})
+				}
+			}
+		}
+		if over {
 			b.RenameOverflow(i, s.rename)
 		}
 		for k, m := range s.moves {

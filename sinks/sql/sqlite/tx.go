@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -14,49 +15,67 @@ import (
 	"github.com/rsetl/rsetl/state"
 )
 
+// tx is the dialect's one transaction.
 type tx struct {
-	d   *dialect
-	old context.Context // the connection's interrupt before this transaction
-	key strings.Builder
+	d    *dialect
+	open bool
+	key  []byte     // scratch
+	keys []sql.Cell // scratch
 }
 
 func (d *dialect) Begin(ctx context.Context) (sql.Tx, error) {
+	if d.c != nil {
+		// SQLite would go on writing to a file that was removed or replaced.
+		if now, err := os.Stat(d.path); err != nil || !os.SameFile(now, d.file) {
+			d.env.Log.Warn("the database file was replaced or removed; it is opened anew", "path", d.path)
+			d.Close()
+		}
+	}
 	if d.c == nil {
 		if err := d.Open(ctx, d.t, d.env); err != nil {
 			return nil, err
 		}
 	}
-	t := &tx{d: d, old: d.c.SetInterrupt(ctx)}
-	if err := d.exec(`BEGIN IMMEDIATE`); err != nil {
-		d.c.SetInterrupt(t.old)
+	d.c.SetInterrupt(ctx)
+	err := d.exec(`BEGIN IMMEDIATE`)
+	if err == nil {
+		d.tx.d, d.tx.open = d, true
+		if err = d.readSchema(false); err == nil && len(d.cols) == 0 && !d.t.Options.CreateTable {
+			err = fmt.Errorf("%s: the table %s is gone", d.path, d.t.Options.Table)
+		}
+		if err == nil {
+			return &d.tx, nil
+		}
+		d.tx.Rollback()
 		return nil, err
 	}
-	return t, nil
+	d.c.SetInterrupt(context.Background())
+	return nil, err
 }
 
 func (t *tx) Commit() error {
 	err := t.d.exec(`COMMIT`)
 	if err == nil {
-		t.d.c.SetInterrupt(t.old)
+		t.open = false
+		t.d.c.SetInterrupt(context.Background())
 	}
 	return err
 }
 
-// Rollback undoes what is not committed. Columns that were added in it are gone too, so they are read anew.
+// Rollback undoes what is not committed. Columns that were added in it are gone too.
 func (t *tx) Rollback() {
 	d := t.d
+	if !t.open {
+		return
+	}
+	t.open = false
 	if d.c == nil {
 		return
 	}
-	d.c.SetInterrupt(t.old)
-	if d.c.GetAutocommit() {
-		return
-	}
-	for k, st := range d.stmts {
-		st.Close()
-		delete(d.stmts, k)
-	}
-	if d.exec(`ROLLBACK`) != nil || d.columns() != nil {
+	d.c.SetInterrupt(context.Background())
+	d.forget()
+	d.schema = -1
+	if !d.c.GetAutocommit() && d.exec(`ROLLBACK`) != nil {
 		d.Close() // Begin opens it again
 	}
 }
@@ -128,65 +147,48 @@ func format(p record.Position) string {
 	return strconv.FormatInt(p.Offset, 10) + "/" + strconv.FormatInt(int64(p.Index), 10)
 }
 
-// maxName bounds a column's name that comes with the data.
-const maxName = 255
-
 func (t *tx) Insert(r *sql.Row) error {
-	d := t.d
-	n := len(d.t.Columns)
-	for _, name := range r.Names {
-		if _, ok := d.index[strings.ToLower(string(name))]; ok {
-			continue
-		}
-		switch {
-		case !d.t.Options.CreateTable:
-			return &sql.RowError{Reason: fmt.Sprintf("table %s has no column %q", d.t.Options.Table, name)}
-		case len(name) == 0 || len(name) > maxName || strings.ContainsRune(string(name), 0):
-			return &sql.RowError{Reason: fmt.Sprintf("a field's name of %d bytes can't be a column: %.40q", len(name), name)}
-		}
-		if err := d.addColumn(string(name), ""); err != nil {
-			if code := errCode(err); code == sqlite3.ERROR {
-				return &sql.RowError{Reason: fmt.Sprintf("add column %.40q: %v", name, err)}
-			}
-			return err
-		}
-	}
-	if len(d.cols) == 0 {
-		return &sql.RowError{Reason: "the record has no field"}
-	}
-	seen := map[string]int(nil)
-	if len(r.Names) > 0 {
-		seen = map[string]int{}
-		for i, name := range r.Names {
-			low := strings.ToLower(string(name))
-			if _, dup := seen[low]; dup {
-				return &sql.RowError{Reason: fmt.Sprintf("two fields differ in case only: %q", name)}
-			}
-			seen[low] = n + i
-		}
-	}
-	mode := d.t.Options.Mode
-	if mode != "insert" && t.nullKey(r, seen) {
-		return t.insertNullKey(r, seen)
-	}
-	st, err := t.statement(r)
+	s, err := t.shape(r)
 	if err != nil {
 		return err
 	}
-	if err := bind(st, 1, r.Cells); err != nil {
-		st.Reset()
+	if s.err != nil {
+		return s.err
+	}
+	if len(s.keys) > 0 && t.d.t.Options.Mode != "insert" && s.nullKey(r) {
+		return t.insertNullKey(s, r)
+	}
+	if err := bind(s.ins, 1, r.Cells); err != nil {
 		return t.rowError(err)
 	}
-	return t.rowError(st.Exec())
+	if err := s.ins.Exec(); err != nil {
+		return t.rowError(err)
+	}
+	return nil
 }
 
 // rowError tells what is wrong with the row from what is wrong with the database.
 func (t *tx) rowError(err error) error {
+	if err == nil {
+		return nil
+	}
 	switch errCode(err) {
 	case sqlite3.CONSTRAINT, sqlite3.MISMATCH, sqlite3.TOOBIG, sqlite3.RANGE:
-		return &sql.RowError{Reason: err.Error()}
+		if t.d.c.GetAutocommit() {
+			return fmt.Errorf("%s: a trigger or ON CONFLICT ROLLBACK of table %s has rolled back the whole transaction; let it abort the statement only: %w", t.d.path, t.d.t.Options.Table, err)
+		}
+		return &sql.RowError{Reason: reason(err)}
 	}
 	return t.d.wrap(err)
+}
+
+// reason is what SQLite says.
+func reason(err error) string {
+	var e *sqlite3.Error
+	if errors.As(err, &e) {
+		err = e
+	}
+	return strings.TrimPrefix(err.Error(), "sqlite3: ")
 }
 
 func errCode(err error) sqlite3.ErrorCode {
@@ -199,169 +201,4 @@ func errCode(err error) sqlite3.ErrorCode {
 		return c
 	}
 	return 0
-}
-
-// statement gives the prepared INSERT for the plan's columns and the row's own fields.
-func (t *tx) statement(r *sql.Row) (*sqlite3.Stmt, error) {
-	d := t.d
-	t.key.Reset()
-	for _, name := range r.Names {
-		t.key.Write(name)
-		t.key.WriteByte(0)
-	}
-	key := t.key.String()
-	if st, ok := d.stmts[key]; ok {
-		return st, nil
-	}
-	if len(d.stmts) >= maxStmts {
-		for k, st := range d.stmts {
-			st.Close()
-			delete(d.stmts, k)
-		}
-	}
-	var cols, marks []string
-	for _, c := range d.t.Columns {
-		cols = append(cols, quote(c.Name))
-	}
-	for _, name := range r.Names {
-		cols = append(cols, quote(string(name)))
-	}
-	for range cols {
-		marks = append(marks, "?")
-	}
-	o := d.t.Options
-	verb := map[string]string{"insert": "INSERT", "upsert": "INSERT", "replace": "REPLACE", "ignore": "INSERT"}[o.Mode]
-	text := verb + " INTO " + quote(o.Table) + " (" + strings.Join(cols, ", ") + ") VALUES (" + strings.Join(marks, ", ") + ")"
-	if o.Mode == "upsert" || o.Mode == "ignore" {
-		var keys, sets []string
-		isKey := map[string]bool{}
-		for _, k := range o.Key {
-			keys = append(keys, quote(k))
-			isKey[strings.ToLower(k)] = true
-		}
-		for _, c := range cols {
-			if name := strings.ReplaceAll(c[1:len(c)-1], `""`, `"`); !isKey[strings.ToLower(name)] {
-				sets = append(sets, c+" = excluded."+c)
-			}
-		}
-		text += " ON CONFLICT (" + strings.Join(keys, ", ") + ") DO "
-		if o.Mode == "ignore" || len(sets) == 0 {
-			text += "NOTHING"
-		} else {
-			text += "UPDATE SET " + strings.Join(sets, ", ")
-		}
-	}
-	st, _, err := d.c.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
-	if err != nil {
-		if strings.Contains(err.Error(), "ON CONFLICT clause does not match") {
-			return nil, fmt.Errorf("%s: mode %s needs a unique index of table %s on (%s): %w", d.path, o.Mode, o.Table, strings.Join(o.Key, ", "), err)
-		}
-		return nil, d.wrap(err)
-	}
-	d.stmts[key] = st
-	return st, nil
-}
-
-func bind(st *sqlite3.Stmt, from int, cells []sql.Cell) (err error) {
-	for i := range cells {
-		c := &cells[i]
-		switch c.Kind {
-		case record.Missing, record.Null:
-			err = st.BindNull(from + i)
-		case record.Bool, record.Int:
-			err = st.BindInt64(from+i, c.Int)
-		case record.Float:
-			err = st.BindFloat(from+i, c.F)
-		case record.Bytes:
-			err = st.BindBlob(from+i, c.Text)
-		default:
-			err = st.BindRawText(from+i, c.Text)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cell finds a column's cell in the row; nil where the row has none.
-func (t *tx) cell(r *sql.Row, seen map[string]int, column string) *sql.Cell {
-	for i, c := range t.d.t.Columns {
-		if strings.EqualFold(c.Name, column) {
-			return &r.Cells[i]
-		}
-	}
-	if i, ok := seen[strings.ToLower(column)]; ok {
-		return &r.Cells[i]
-	}
-	return nil
-}
-
-func (t *tx) nullKey(r *sql.Row, seen map[string]int) bool {
-	for _, k := range t.d.t.Options.Key {
-		if c := t.cell(r, seen, k); c == nil || c.IsNull() {
-			return true
-		}
-	}
-	return false
-}
-
-// insertNullKey does what the mode says for a key with NULL in it: unique indexes hold such rows apart, people
-// mean the same row. It looks for the row by `IS`.
-func (t *tx) insertNullKey(r *sql.Row, seen map[string]int) error {
-	d, o := t.d, t.d.t.Options
-	var where []string
-	var keys []sql.Cell
-	for _, k := range o.Key {
-		where = append(where, quote(k)+" IS ?")
-		c := sql.Cell{}
-		if p := t.cell(r, seen, k); p != nil {
-			c = *p
-		}
-		keys = append(keys, c)
-	}
-	run := func(text string, cells []sql.Cell) (found bool, err error) {
-		st, _, err := d.c.Prepare(text)
-		if err != nil {
-			return false, d.wrap(err)
-		}
-		defer st.Close()
-		if err := bind(st, 1, cells); err != nil {
-			return false, t.rowError(err)
-		}
-		found = st.Step()
-		for st.Step() {
-		}
-		return found, t.rowError(st.Err())
-	}
-	cond := " WHERE " + strings.Join(where, " AND ")
-	found, err := run("SELECT 1 FROM "+quote(o.Table)+cond+" LIMIT 1", keys)
-	if err != nil {
-		return err
-	}
-	var cols, sets, marks []string
-	for i := range r.Cells {
-		name := ""
-		if i < len(d.t.Columns) {
-			name = d.t.Columns[i].Name
-		} else {
-			name = string(r.Names[i-len(d.t.Columns)])
-		}
-		cols = append(cols, quote(name))
-		sets = append(sets, quote(name)+" = ?")
-		marks = append(marks, "?")
-	}
-	switch {
-	case found && o.Mode == "ignore":
-		return nil
-	case found && o.Mode == "upsert":
-		_, err = run("UPDATE "+quote(o.Table)+" SET "+strings.Join(sets, ", ")+cond, append(append([]sql.Cell(nil), r.Cells...), keys...))
-		return err
-	case found: // replace
-		if _, err := run("DELETE FROM "+quote(o.Table)+cond, keys); err != nil {
-			return err
-		}
-	}
-	_, err = run("INSERT INTO "+quote(o.Table)+" ("+strings.Join(cols, ", ")+") VALUES ("+strings.Join(marks, ", ")+")", r.Cells)
-	return err
 }

@@ -1,0 +1,8 @@
+#!/bin/sh
+# Benchmarks: the Go ones (jobs and their loops in one process), then whole programs against the loops and Benthos.
+# Arguments go to cmd/ratios, such as -runs 3 -size 100MB -peers=false.
+set -eu
+cd "$(dirname "$0")/.."
+GOMAXPROCS=1 go test ./bench -run '^$' -bench Job -count "${COUNT:-3}"
+go test ./bench -run '^$' -bench Workers -count "${COUNT:-3}"
+exec go run ./bench/cmd/ratios "$@"
