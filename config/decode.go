@@ -20,6 +20,7 @@ type Context struct {
 
 	path    []string
 	visited int
+	standIn bool // the last Scalar holds a stand-in for a variable that can't be resolved
 }
 
 // maxNodes bounds what one file may expand to through aliases.
@@ -69,15 +70,22 @@ func (c *Context) Scalar(n *yaml.Node, want string) (s string, ok bool) {
 		lookup = os.LookupEnv
 	}
 	s, missing := expand(n.Value, lookup)
+	ok = true
 	for _, m := range missing {
 		if c.Lenient && !strings.Contains(m, "not a variable's name") {
 			c.Errs.Warnf(n, c.Path(), "%s", m)
 		} else {
 			c.Errorf(n, "%s", m)
+			ok = false
 		}
 	}
-	return s, len(missing) == 0
+	c.standIn = ok && len(missing) > 0
+	return s, ok
 }
+
+// Known tells whether the last Scalar is the real value: where a variable is missing and Lenient is set, a text
+// holds a stand-in for it, which only the form of a text may be checked of.
+func (c *Context) Known() bool { return !c.standIn }
 
 func describe(n *yaml.Node) string {
 	if n == nil {
@@ -222,7 +230,7 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 	n = Resolve(n)
 	switch {
 	case v.Type() == typeDuration:
-		if s, ok := c.Scalar(n, "a duration like 10s"); ok {
+		if s, ok := c.Scalar(n, "a duration like 10s"); ok && c.Known() {
 			d, err := ParseDuration(s)
 			if err != nil {
 				c.Errorf(n, "%v", err)
@@ -233,7 +241,7 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 		}
 		return
 	case v.Type() == typeSize:
-		if s, ok := c.Scalar(n, "a size like 64KiB"); ok {
+		if s, ok := c.Scalar(n, "a size like 64KiB"); ok && c.Known() {
 			d, err := ParseSize(s)
 			if err != nil {
 				c.Errorf(n, "%v", err)
@@ -261,13 +269,13 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 		v.Set(m)
 	case reflect.String:
 		if s, ok := c.Scalar(n, "a text"); ok {
-			if enum != "" && !contains(strings.Split(enum, ","), s) {
+			if enum != "" && c.Known() && !contains(strings.Split(enum, ","), s) {
 				c.Errorf(n, "%s is none of %s%s", describe(n), strings.ReplaceAll(enum, ",", ", "), near(s, strings.Split(enum, ",")))
 			}
 			v.SetString(s)
 		}
 	case reflect.Bool:
-		if s, ok := c.Scalar(n, "true or false"); ok {
+		if s, ok := c.Scalar(n, "true or false"); ok && c.Known() {
 			switch strings.ToLower(s) {
 			case "true", "yes", "on":
 				v.SetBool(true)
@@ -278,7 +286,7 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 			}
 		}
 	case reflect.Int, reflect.Int64, reflect.Int32:
-		if s, ok := c.Scalar(n, "a whole number"); ok {
+		if s, ok := c.Scalar(n, "a whole number"); ok && c.Known() {
 			i, err := strconv.ParseInt(strings.ReplaceAll(s, "_", ""), 10, v.Type().Bits())
 			if err != nil {
 				c.Errorf(n, "want a whole number, got %s", describe(n))
@@ -286,7 +294,7 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 			v.SetInt(i)
 		}
 	case reflect.Float64:
-		if s, ok := c.Scalar(n, "a number"); ok {
+		if s, ok := c.Scalar(n, "a number"); ok && c.Known() {
 			f, err := strconv.ParseFloat(s, 64)
 			if err != nil {
 				c.Errorf(n, "want a number, got %s", describe(n))
@@ -357,7 +365,7 @@ func (c *Context) structure(n *yaml.Node, v reflect.Value, extra []string) {
 				}
 			}
 			c.value(p.Value, f, o.enum)
-			if o.min != "" && c.Errs.Count() == before && f.CanInt() {
+			if o.min != "" && c.Errs.Count() == before && f.CanInt() && c.Known() {
 				if m, _ := strconv.ParseInt(o.min, 10, 64); f.Int() < m {
 					c.Errorf(p.Value, "must be at least %d, got %s", m, describe(Resolve(p.Value)))
 				}

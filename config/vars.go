@@ -27,7 +27,7 @@ func expand(s string, lookup func(string) (string, bool)) (out string, missing [
 		v, err := resolve(m[2:len(m)-1], lookup)
 		if err != nil {
 			missing = append(missing, err.Error())
-			return ""
+			return "unresolved"
 		}
 		return v
 	})

@@ -199,7 +199,7 @@ func TestErrors(t *testing.T) {
 	f("UPPER('a', 'b')", 0, "one argument")
 	f("'abc", 0, "not closed")
 	f("a & b", 2, "AND")
-	f("a == 1", 2, "=")
+	f("a === 1", 4, "'='")
 	f("CASE a END", 7, "WHEN")
 	f("COUNT(*)", 0, "aggregate", "window")
 	f("1 + SUM(DISTINCT x) FILTER (WHERE a > 1)", 4, "SUM")

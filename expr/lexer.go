@@ -119,7 +119,7 @@ func lex(src string) ([]token, *Error) {
 			case "!=":
 				op = "<>"
 			case "==":
-				return nil, &Error{Off: t.off, Msg: "unexpected '=='", Hint: "equality is ="}
+				op = "="
 			}
 			t.kind, t.text = tOp, op
 		}

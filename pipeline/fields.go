@@ -86,22 +86,26 @@ func (s *fieldSet) apply(d *steps.Decl, conditional bool) {
 			}
 		}
 		s.removeIf(func(n string) bool { return coveredBy(n, d.Removes) })
-		for _, r := range d.Renames {
-			for _, n := range append([]string(nil), s.order...) {
-				if record.Under(n, r[0]) {
-					s.add(r[1]+n[len(r[0]):], s.names[n])
-				}
+	}
+	type field struct {
+		name string
+		typ  expr.Type
+	}
+	var moved []field
+	for _, r := range d.Renames {
+		for _, n := range s.order {
+			if record.Under(n, r[0]) {
+				moved = append(moved, field{r[1] + n[len(r[0]):], s.names[n]})
 			}
+		}
+	}
+	if !conditional {
+		for _, r := range d.Renames {
 			s.removeIf(func(n string) bool { return record.Under(n, r[0]) })
 		}
-	} else {
-		for _, r := range d.Renames {
-			for _, n := range append([]string(nil), s.order...) {
-				if record.Under(n, r[0]) {
-					s.add(r[1]+n[len(r[0]):], s.names[n])
-				}
-			}
-		}
+	}
+	for _, m := range moved {
+		s.add(m.name, m.typ)
 	}
 	for _, r := range d.Renames {
 		if s.any || coveredBy(r[0], s.under) {

@@ -3,7 +3,6 @@ package pipeline
 import (
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/rsetl/rsetl/config"
 	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/parsers/grok"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sources"
@@ -107,7 +107,7 @@ type compiler struct {
 // declare asks every component what it reads and writes, and names everything.
 func (c *compiler) declare() {
 	errs := c.f.Errs
-	c.src = &steps.Decl{Errs: errs, Node: c.f.Source.Node}
+	c.src = &steps.Decl{Errs: errs, Node: c.f.Source.Node, Path: "source." + c.f.Source.Kind}
 	if c.f.Source.broken || c.f.Source.Config == nil {
 		c.src.WriteAny = true
 	} else {
@@ -121,7 +121,7 @@ func (c *compiler) declare() {
 	names := map[string]int{"source": 1}
 	for i := range c.f.Steps {
 		s := &c.f.Steps[i]
-		n := &Node{Kind: s.Kind, Name: s.Common.Name, OnError: s.Common.OnError, step: s, decl: &steps.Decl{Errs: errs, Node: s.Node}}
+		n := &Node{Kind: s.Kind, Name: s.Common.Name, OnError: s.Common.OnError, step: s, decl: &steps.Decl{Errs: errs, Node: s.Node, Path: s.path}}
 		if n.Name == "" {
 			n.Name = s.Kind
 			if names[n.Name]++; names[n.Name] > 1 {
@@ -154,7 +154,7 @@ func (c *compiler) declare() {
 	paths := map[string]string{}
 	for i := range c.f.Sinks {
 		s := &c.f.Sinks[i]
-		n := &SinkNode{Kind: s.Kind, Name: s.Common.Name, At: len(c.p.Nodes), conf: s, decl: &steps.Decl{Errs: errs, Node: s.Node}}
+		n := &SinkNode{Kind: s.Kind, Name: s.Common.Name, At: len(c.p.Nodes), conf: s, decl: &steps.Decl{Errs: errs, Node: s.Node, Path: s.path}}
 		if n.Name == "" {
 			n.Name = s.Kind
 			if sinkNames[n.Name]++; sinkNames[n.Name] > 1 {
@@ -404,5 +404,5 @@ func (c *compiler) ship(set *fieldSet) []string {
 	return out
 }
 
-// compilePattern compiles multiline's pattern.
-func compilePattern(pattern string) (sources.Matcher, error) { return regexp.Compile(pattern) }
+// compilePattern compiles multiline's pattern, with grok's names.
+func compilePattern(pattern string) (sources.Matcher, error) { return grok.CompileMatcher(pattern) }

@@ -17,6 +17,7 @@ type Decl struct {
 	Errs *config.Errors
 	// Node is the component's YAML node, for errors without a better place.
 	Node *yaml.Node
+	Path string // the component's path in the file
 
 	ReadFields  []string
 	ReadNodes   []*yaml.Node // beside ReadFields: where each is named
@@ -78,6 +79,12 @@ func (d *Decl) Write(name string, t expr.Type) {
 func (d *Decl) Errorf(n *yaml.Node, path, format string, args ...any) {
 	if n == nil {
 		n = d.Node
+	}
+	switch {
+	case path == "":
+		path = d.Path
+	case d.Path != "":
+		path = d.Path + "." + path
 	}
 	d.Errs.Addf(n, path, format, args...)
 }

@@ -34,6 +34,10 @@ func (e *Expr) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		return
 	}
 	e.Expr = x
+	// Unknown functions and the like are told here, whatever else is wrong with the file. Types are not known yet.
+	if _, err := (&expr.Compiler{Table: record.NewTable()}).Compile(x); err != nil {
+		e.Report(c.Errs, err)
+	}
 }
 
 // Report adds an *expr.Error at its place in the file.

@@ -14,15 +14,27 @@ func (r *Regex) useRegexp(text string) error {
 		return err
 	}
 	r.Engine = "regexp"
-	r.make = func() Matcher { return &goMatcher{re: re} }
+	// Most lines match from their beginning, and a match there is the leftmost one: the pinned
+	// expression finds it with far fewer threads.
+	pinned, err := regexp.Compile(`\A(?:` + text + `)`)
+	if err != nil {
+		pinned = nil
+	}
+	r.make = func() Matcher { return &goMatcher{re: re, pinned: pinned} }
 	return nil
 }
 
-type goMatcher struct{ re *regexp.Regexp }
+type goMatcher struct{ re, pinned *regexp.Regexp }
 
 func (m *goMatcher) Match(text []byte, caps []int) (bool, error) {
 	if len(caps) == 0 {
 		return m.re.Match(text), nil
+	}
+	if m.pinned != nil {
+		if loc := m.pinned.FindSubmatchIndex(text); loc != nil {
+			copy(caps, loc)
+			return true, nil
+		}
 	}
 	loc := m.re.FindSubmatchIndex(text)
 	if loc == nil {
