@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/rsetl/rsetl/internal/find"
 	"github.com/rsetl/rsetl/record"
 )
 
@@ -13,6 +14,7 @@ import (
 type likePattern struct {
 	kind likeKind
 	lit  []byte
+	find *find.Finder // likeContains
 	pat  []likeItem
 }
 
@@ -99,7 +101,7 @@ func parseLike(p []byte, escape rune) (*likePattern, error) {
 		}
 	case 3:
 		if isAny(0) && isLit(1) && isAny(2) {
-			l.kind, l.lit = likeContains, items[1].lit
+			l.kind, l.find = likeContains, find.New(items[1].lit)
 		}
 	}
 	return l, nil
@@ -114,7 +116,7 @@ func (l *likePattern) match(s []byte) bool {
 	case likeSuffix:
 		return bytes.HasSuffix(s, l.lit)
 	case likeContains:
-		return bytes.Contains(s, l.lit)
+		return l.find.Contains(s)
 	case likeAny:
 		return true
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"regexp/syntax"
 	"unicode/utf8"
+
+	"github.com/rsetl/rsetl/internal/find"
 )
 
 // literalSet answers a match without a regex engine where the expression is
@@ -17,7 +19,8 @@ type literal struct {
 	text       []byte // lower case where fold
 	fold       bool
 	begin, end bool
-	rare       int // the index of the letter to look for
+	rare       int          // the index of the letter to look for
+	find       *find.Finder // where not fold
 }
 
 // literalsOf gives the texts that an expression consists of, nil where it is more.
@@ -92,6 +95,9 @@ func (s *literalSet) add(re *syntax.Regexp) bool {
 			best, l.rare = k, i
 		}
 	}
+	if !l.fold {
+		l.find = find.New(l.text)
+	}
 	s.alts = append(s.alts, l)
 	return true
 }
@@ -122,7 +128,7 @@ func (l *literal) in(p []byte) bool {
 	case l.end:
 		return l.at(p[len(p)-n:])
 	case !l.fold:
-		return bytes.Contains(p, l.text)
+		return l.find.Contains(p)
 	}
 	lo := l.text[l.rare]
 	up := lo

@@ -20,7 +20,7 @@ func (a *app) cmdCheck() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			plans, err := a.load(files, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
+			plans, err := a.load(files, false, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
 			if err != nil {
 				return err
 			}
@@ -41,7 +41,7 @@ func (a *app) cmdExplain() *cobra.Command {
 		Example: "  rsetl explain examples/web-errors.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plans, err := a.load(args, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
+			plans, err := a.load(args, false, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func (a *app) cmdTest() *cobra.Command {
 				return err
 			}
 			lo := pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}
-			if _, err := a.load(files, lo, pipeline.CompileOptions{Once: true}); err != nil {
+			if _, err := a.load(files, false, lo, pipeline.CompileOptions{Once: true}); err != nil {
 				return err
 			}
 			passed, failed := 0, 0

@@ -69,7 +69,8 @@ func pipelineFiles(args []string) ([]string, error) {
 }
 
 // load reads and compiles files and prints every mistake of each. The error then says how many.
-func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileOptions) ([]*pipeline.Plan, error) {
+// together: the pipelines run side by side, so names and files of sinks must differ.
+func (a *app) load(files []string, together bool, lo pipeline.LoadOptions, co pipeline.CompileOptions) ([]*pipeline.Plan, error) {
 	var plans []*pipeline.Plan
 	mistakes := 0
 	names := map[string]string{}
@@ -91,6 +92,10 @@ func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileO
 		if p == nil {
 			continue
 		}
+		plans = append(plans, p)
+		if !together {
+			continue
+		}
 		if other, ok := names[p.Name]; ok {
 			fmt.Fprintf(a.err, "%s: name: the pipeline %s is also in %s; give one of them another `name:`\n", path, p.Name, other)
 			mistakes++
@@ -103,7 +108,6 @@ func (a *app) load(files []string, lo pipeline.LoadOptions, co pipeline.CompileO
 			}
 			paths[out] = path
 		}
-		plans = append(plans, p)
 	}
 	switch {
 	case mistakes == 1:

@@ -63,7 +63,7 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 		return failed(err)
 	}
 	log := a.logger()
-	plans, err := a.load(files, pipeline.LoadOptions{StateDir: stateDir}, pipeline.CompileOptions{Once: o.once, StateDir: stateDir, Log: log})
+	plans, err := a.load(files, true, pipeline.LoadOptions{StateDir: stateDir}, pipeline.CompileOptions{Once: o.once, StateDir: stateDir, Log: log})
 	if err != nil {
 		return err
 	}

@@ -259,7 +259,7 @@ func TestTornLog(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	for _, cause := range []error{syscall.EROFS, syscall.EACCES} {
 		mem := vfs.NewMem()
-		fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		fs := inject(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 				return &os.PathError{Op: "open", Path: op.Path, Err: cause}
 			}
@@ -341,7 +341,7 @@ func TestDiskFull(t *testing.T) {
 func TestFullDiskHeals(t *testing.T) {
 	var full atomic.Bool
 	mem := vfs.NewMem()
-	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	fs := inject(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if k := op.Kind; full.Load() && (k == errorfs.OpFileWrite || k == errorfs.OpCreate || k == errorfs.OpFileSync || k == errorfs.OpFileSyncData) {
 			return syscall.ENOSPC
 		}

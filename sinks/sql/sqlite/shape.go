@@ -127,6 +127,16 @@ func (d *dialect) newShape(names [][]byte) (*shape, error) {
 
 // addColumns adds those that the table doesn't have, all or none. A *sql.RowError means that it can't have them.
 func (d *dialect) addColumns(names [][]byte) error {
+	missing := 0
+	for _, n := range names {
+		if _, ok := d.index[fold(string(n))]; !ok {
+			missing++
+		}
+	}
+	// To find that out column by column takes seconds.
+	if most := d.c.Limit(sqlite3.LIMIT_COLUMN, -1); len(d.cols)+missing > most {
+		return &sql.RowError{Reason: fmt.Sprintf("too many columns: table %s has %d, the row brings %d more, and SQLite takes %d", d.t.Options.Table, len(d.cols), missing, most)}
+	}
 	saved := false
 	for _, n := range names {
 		if _, ok := d.index[fold(string(n))]; ok {
