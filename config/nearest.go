@@ -8,6 +8,9 @@ import (
 
 // Nearest gives the candidate that name was probably meant to be, "" where none is near.
 func Nearest(name string, candidates []string) string {
+	if len(name) < 2 {
+		return ""
+	}
 	best, dist := "", 1+max(1, min(3, len(name)/3))
 	for _, c := range candidates {
 		if strings.EqualFold(c, name) {

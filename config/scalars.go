@@ -14,10 +14,13 @@ type Duration time.Duration
 // ParseDuration reads a Duration.
 func ParseDuration(s string) (Duration, error) {
 	rest, neg := strings.CutPrefix(strings.TrimSpace(s), "-")
+	if strings.HasPrefix(rest, "-") || strings.HasPrefix(rest, "+") {
+		return 0, fmt.Errorf("%q is not a duration; write 500ms, 10s, 1m30s or 7d", s)
+	}
 	var days time.Duration
 	if i := strings.IndexByte(rest, 'd'); i > 0 {
 		n, err := strconv.ParseFloat(rest[:i], 64)
-		if err != nil || n > 100_000 {
+		if err != nil || !(n >= 0 && n <= 100_000) {
 			return 0, fmt.Errorf("%q is not a duration; write 500ms, 10s, 1m30s or 7d", s)
 		}
 		days, rest = time.Duration(n*24*float64(time.Hour)), rest[i+1:]

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/rsetl/rsetl/state"
@@ -42,4 +43,28 @@ func open(t testing.TB, dir string, o Options) *Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// TestRemains: what a rename that did not come to its end has copied is no state, and no part of one that begins.
+func TestRemains(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	err := s.use(ctx, func(db *pebble.DB) error {
+		b := db.NewBatch()
+		defer b.Close()
+		b.Set(key("p", 'a', "part"), []byte("x"), nil)
+		b.Set(key("p", 'q', "t"), make([]byte, 8), nil)
+		b.Set(key("p", 's', "id"), []byte(splitGolden), nil)
+		b.Set(outboxKey("p", "t", 1), []byte("x"), nil)
+		b.Set(stateKey("p", "w", []byte("k")), []byte("x"), nil)
+		return b.Commit(pebble.Sync)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"fresh true\n", "fresh false\n"} {
+		if got, err := statetest.Dump(s, "p", []string{"t"}, []string{"w"}); got != want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+		statetest.Commit(t, s, "p", &state.Commit{})
+	}
 }
