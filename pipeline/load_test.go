@@ -2,10 +2,12 @@ package pipeline_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -81,6 +83,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("a: &a {b: *a}\nsource: *a"))
 	f.Add([]byte("source: {<<: [{stdin: {}}]}\nsinks: ['null']"))
 	f.Fuzz(func(t *testing.T, data []byte) {
+		hang := time.AfterFunc(10*time.Second, func() { panic(fmt.Sprintf("the loader hangs on %q", data)) })
+		defer hang.Stop()
 		file, err := pipeline.Load("fuzz.yaml", data, pipeline.LoadOptions{Lookup: func(string) (string, bool) { return "", false }})
 		if file == nil {
 			t.Skip()
