@@ -352,6 +352,7 @@ func (c *Context) structure(n *yaml.Node, v reflect.Value, extra []string) {
 		}
 		o, ok := byName[key]
 		if !ok {
+			given[Nearest(key, names)] = true // it is misspelt, not missing
 			c.Errorf(p.Key, "unknown key %q%s", key, Meant(key, names))
 			continue
 		}
@@ -367,7 +368,11 @@ func (c *Context) structure(n *yaml.Node, v reflect.Value, extra []string) {
 			c.value(p.Value, f, o.enum)
 			if o.min != "" && c.Errs.Count() == before && f.CanInt() && c.Known() {
 				if m, _ := strconv.ParseInt(o.min, 10, 64); f.Int() < m {
-					c.Errorf(p.Value, "must be at least %d, got %s", m, describe(Resolve(p.Value)))
+					if o.typ == typeDuration {
+						c.Errorf(p.Value, "must be longer than 0s, got %s", describe(Resolve(p.Value)))
+					} else {
+						c.Errorf(p.Value, "must be at least %d, got %s", m, describe(Resolve(p.Value)))
+					}
 				}
 			}
 		})

@@ -35,6 +35,7 @@ func (r *Runner) checkpoints(stop <-chan struct{}) {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 	for {
+		var flushed chan struct{}
 		select {
 		case <-stop:
 			return
@@ -42,11 +43,15 @@ func (r *Runner) checkpoints(stop <-chan struct{}) {
 			return
 		case <-timer.C:
 		case <-r.request:
+		case flushed = <-r.flushes:
 		}
-		if r.splits.dirty() || r.outbox.dirty() || r.stagesDue() {
+		if flushed != nil || r.splits.dirty() || r.outbox.dirty() || r.stagesDue() {
 			if err := r.checkpoint(r.abort); err != nil && r.abort.Err() == nil {
 				r.cancel(err)
 				return
+			}
+			if flushed != nil && r.abort.Err() == nil {
+				close(flushed)
 			}
 		}
 		timer.Reset(interval)

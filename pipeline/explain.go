@@ -22,7 +22,7 @@ func (p *Plan) Explain(w io.Writer) {
 	fmt.Fprintf(w, "  gives: %s\n", strings.Join(p.fields[0].order, ", "))
 	p.explainSinks(w, 0)
 	for i, n := range p.Nodes {
-		fmt.Fprintf(w, "\nstep %d: %s\n", i+1, n.title())
+		fmt.Fprintf(w, "\nstep %d: %s%s\n", i+1, n.title(), n.moved())
 		if c := n.step.Common.When; c != nil && c.Expr != nil {
 			fmt.Fprintf(w, "  when: %s\n", c.Source())
 		}
@@ -37,6 +37,14 @@ func (p *Plan) Explain(w io.Writer) {
 		explainMore(w, n.step.Config)
 		p.explainSinks(w, i+1)
 	}
+}
+
+// moved says where the step stands in the file, if not here.
+func (n *Node) moved() string {
+	if n.early {
+		return ", " + n.step.path + " in the file: it runs earlier, since the steps between can't fail and don't change what it reads"
+	}
+	return ""
 }
 
 func (n *Node) title() string {
@@ -117,11 +125,14 @@ func (p *Plan) explainSinks(w io.Writer, at int) {
 			set := p.fields[at]
 			fields := set.shipped()
 			sort.SliceStable(fields, func(i, j int) bool { return p.Table.Find(fields[i]) < p.Table.Find(fields[j]) })
-			more := ""
-			if set.openEnded() {
-				more = " and those that turn up at run time"
+			takes := strings.Join(fields, ", ")
+			switch {
+			case set.openEnded() && takes == "":
+				takes = "the fields that turn up at run time"
+			case set.openEnded():
+				takes += " and those that turn up at run time"
 			}
-			fmt.Fprintf(w, "  takes: %s%s\n", strings.Join(fields, ", "), more)
+			fmt.Fprintf(w, "  takes: %s\n", takes)
 		} else if len(s.decl.ReadFields) > 0 {
 			fmt.Fprintf(w, "  takes: %s\n", strings.Join(unique(s.decl.ReadFields), ", "))
 		}
@@ -168,4 +179,25 @@ func (p *Plan) OutputPaths() []string {
 		}
 	}
 	return out
+}
+
+// Appends are the files, known at load, to which sinks add rows when they are there at the first start.
+func (p *Plan) Appends() []string {
+	var out []string
+	for _, s := range p.Sinks {
+		if c, ok := s.conf.Config.(interface{ AppendsTo() (string, bool) }); ok {
+			if path, ok := c.AppendsTo(); ok {
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// Follows says what the source waits for, "" where it ends by itself.
+func (p *Plan) Follows() string {
+	if c, ok := p.File.Source.Config.(interface{ Follows() string }); ok {
+		return c.Follows()
+	}
+	return ""
 }

@@ -120,6 +120,11 @@ func (s *fieldSet) apply(d *steps.Decl, conditional bool) {
 		}
 	}
 	s.under = append(s.under, d.WriteUnder...)
+	for _, j := range d.Joins {
+		if _, there := s.names[j]; there {
+			s.names[j] = expr.Type{} // the array of both
+		}
+	}
 	for _, w := range d.WriteFields {
 		s.add(w.Name, w.Type)
 	}

@@ -99,6 +99,7 @@ type Report struct {
 	Seconds          float64      `json:"seconds"`
 	RecordsPerSecond float64      `json:"records_per_second"`
 	Sinks            []SinkReport `json:"sinks"`
+	ThisRun          int64        `json:"-"` // of In, what this run has read
 	// DeadLetters is the dead letters' file, where there is one.
 	DeadLetters string `json:"dead_letters,omitempty"`
 }
@@ -127,6 +128,7 @@ func (r *Runner) Report() Report {
 	rep := Report{Pipeline: r.plan.Name, In: p.in + ahead, Made: p.made, Out: p.out, Filtered: p.filtered, Absorbed: p.absorbed, Dead: p.dead,
 		LostBytes: lost, Seconds: d.Seconds()}
 	rep.InFlight = rep.In + rep.Made - rep.Out - rep.Filtered - rep.Absorbed - rep.Dead
+	rep.ThisRun = rep.In - before
 	if d > 0 {
 		rep.RecordsPerSecond = float64(rep.In-before) / d.Seconds()
 	}

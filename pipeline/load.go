@@ -98,7 +98,8 @@ func parseYAML(errs *config.Errors, data []byte) (root *yaml.Node, ok bool) {
 			}
 			msg = "not YAML: " + m[2]
 		}
-		errs.Addf(&yaml.Node{Line: line, Column: 1}, "", "%s", msg)
+		at, hint := yamlHint(errs.Lines, line, msg)
+		errs.Addf(&yaml.Node{Line: at, Column: 1}, "", "%s%s", msg, hint)
 		return nil, false
 	}
 	var more yaml.Node
@@ -126,11 +127,67 @@ func parseYAML(errs *config.Errors, data []byte) (root *yaml.Node, ok bool) {
 	return root, true
 }
 
-// later are keys of the design that this version doesn't run yet.
-var later = map[string]string{
-	"sources": "several sources", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
-	"connections": "shared connections", "patterns": "shared patterns", "functions": "shared functions", "state": "window state",
+var (
+	percentValue = regexp.MustCompile(`^[^#'"]*(?:: |- |\[)%`)
+	colonValue   = regexp.MustCompile(`^\s*(?:- )*[\w-]+: [^'"{\[|>].*: `)
+	quotedStart  = regexp.MustCompile(`(?:: |- )(?:'[^']*'|"[^"]*") *[^ ,#}\]]`)
+	flowComma    = regexp.MustCompile(`\{[^{}]*\([^(){}]*,`)
+)
+
+// yamlHint says what in the file most likely made the YAML library say msg, and where: it names the line
+// where it gave up, which is often the one before or after.
+func yamlHint(lines []string, line int, msg string) (at int, hint string) {
+	find := func(ok func(string) bool) int {
+		for i := max(0, line-3); i < min(len(lines), line+2); i++ {
+			if ok(lines[i]) {
+				return i + 1
+			}
+		}
+		for i, l := range lines {
+			if ok(l) {
+				return i + 1
+			}
+		}
+		return 0
+	}
+	indent := func(l string) string { return l[:len(l)-len(strings.TrimLeft(l, " \t"))] }
+	switch {
+	case strings.Contains(msg, "cannot start any token"):
+		if n := find(func(l string) bool { return strings.Contains(indent(l), "\t") }); n > 0 {
+			return n, "; YAML takes no tabs at a line's beginning: use blanks"
+		}
+		if n := find(percentValue.MatchString); n > 0 {
+			return n, "; a value that begins with % stands in quotes: '%{…}'"
+		}
+		if n := find(func(l string) bool {
+			return strings.Contains(l, ": @") || strings.Contains(l, "- @") || strings.Contains(l, ": `") || strings.Contains(l, "- `")
+		}); n > 0 {
+			return n, "; a value that begins with @ or ` stands in quotes"
+		}
+	case strings.Contains(msg, "mapping values are not allowed"):
+		if n := find(colonValue.MatchString); n > 0 {
+			return n, "; a value with `: ` in it stands in quotes"
+		}
+	case strings.Contains(msg, "did not find expected"):
+		if n := find(flowComma.MatchString); n > 0 {
+			return n, "; a comma within {…} ends the value: put the expression in quotes, or each field on a line of its own"
+		}
+		if n := find(quotedStart.MatchString); n > 0 {
+			return n, "; a value that begins with a quote ends at the next one: put the whole value in the other kind of quotes"
+		}
+	}
+	return line, ""
 }
+
+// later are keys and kinds of the design that this version doesn't run yet.
+var later = map[string]string{
+	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
+	"connections": "shared connections", "patterns": "shared patterns", "functions": "shared functions", "state": "window state",
+	"elasticsearch": "the sink elasticsearch", "mysql": "the sink mysql", "postgres": "the sink postgres", "rocketmq": "rocketmq",
+	"kv": "kv", "csv": "csv", "dissect": "dissect", "syslog": "syslog",
+}
+
+func notYet(what string) string { return "not yet: this version of rsetl does not have " + what }
 
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
@@ -151,7 +208,7 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 			tests = p.Value
 		default:
 			if what, ok := later[p.Key.Value]; ok {
-				f.Errs.Addf(p.Key, p.Key.Value, "not yet: this version of rsetl has no %s", what)
+				f.Errs.Addf(p.Key, p.Key.Value, "%s", notYet(what))
 			}
 		}
 	}
@@ -267,7 +324,7 @@ func known(c *config.Context, key *yaml.Node, what string, kinds, names []string
 		return true
 	}
 	if w, ok := later[key.Value]; ok {
-		c.Errorf(key, "not yet: this version of rsetl has no %s", w)
+		c.Errorf(key, "%s", notYet(w))
 		return false
 	}
 	hint := config.Nearest(key.Value, append(append([]string(nil), kinds...), names...))

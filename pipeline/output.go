@@ -81,6 +81,9 @@ func (o *output) Finish(s *record.Split, done bool) {
 }
 
 func (o *output) Batch(ctx context.Context, s *record.Split, size int) (*record.Batch, error) {
+	if err := o.r.gate.wait(ctx); err != nil {
+		return nil, err
+	}
 	if err := o.r.budget.acquire(ctx, size); err != nil {
 		return nil, err
 	}

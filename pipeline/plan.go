@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,6 +44,7 @@ type Node struct {
 	Stage   bool // stateful: Make's steps are Stages, one is made per run
 	step    *Step
 	decl    *steps.Decl
+	early   bool   // a filter that runs before steps that stand before it in the file
 	slots   [2]int // error.message, error.step for on_error: keep
 }
 
@@ -235,6 +237,7 @@ func (c *compiler) hoistFilters() {
 		}
 		for j := i; j > 0 && !taps[j] && nodes[j-1].decl.Pure && !writesAny(nodes[j-1].decl, nodes[j].decl.ReadFields); j-- {
 			nodes[j-1], nodes[j] = nodes[j], nodes[j-1]
+			nodes[j-1].early = true
 		}
 	}
 }
@@ -268,6 +271,11 @@ func (c *compiler) analyse() {
 	c.p.fields = []*fieldSet{set}
 	for _, n := range nodes {
 		c.check(n.decl, set, n.step.path)
+		for i, j := range n.decl.Joins {
+			if _, there := set.names[j]; there && !slices.Contains(n.decl.Joins[:i], j) {
+				c.f.Errs.Warnf(n.step.Node, n.step.path, "the pattern captures %s, which is there already: it becomes an array of the old and the new value; `overwrite: [%s]` replaces it", j, j)
+			}
+		}
 		set = set.clone()
 		set.apply(n.decl, n.step.Common.When != nil)
 		c.p.fields = append(c.p.fields, set)
@@ -298,17 +306,26 @@ func (c *compiler) check(d *steps.Decl, set *fieldSet, path string) {
 		if set.possible(name) {
 			continue
 		}
-		n := d.ReadNodes[i]
-		switch {
-		case record.IsMeta(name):
-			c.f.Errs.Addf(n, path, "this source has no metadata %s%s", name, set.hint(name))
-		case name == "@timestamp":
-			c.f.Errs.Addf(n, path, "no step before sets @timestamp, the event's time; add a date step: `- date: {field: …, formats: […]}`")
-		case d.ReadBare[i] && !strings.ContainsAny(name, ".@"):
-			c.f.Errs.Addf(n, path, "no step before makes a field %s%s (a text is written in quotes: '%s')", name, set.hint(name), name)
-		default:
-			c.f.Errs.Addf(n, path, "no step before makes a field %s%s", name, set.hint(name))
+		c.impossible(d.ReadNodes[i], path, name, d.ReadBare[i], set)
+	}
+	for _, m := range d.Mentions {
+		if !set.possible(m.Name) && !record.IsMeta(m.Name) {
+			c.impossible(m.Node, path, m.Name, false, set)
 		}
+	}
+}
+
+// impossible reports a field that nothing before can have made.
+func (c *compiler) impossible(n *yaml.Node, path, name string, bare bool, set *fieldSet) {
+	switch {
+	case record.IsMeta(name):
+		c.f.Errs.Addf(n, path, "this source has no metadata %s%s", name, set.hint(name))
+	case name == "@timestamp":
+		c.f.Errs.Addf(n, path, "no step before sets @timestamp, the event's time; add a date step: `- date: {field: …, formats: […]}`")
+	case bare && !strings.ContainsAny(name, ".@"):
+		c.f.Errs.Addf(n, path, "no step before makes a field %s%s (a text is written in quotes: '%s')", name, set.hint(name), name)
+	default:
+		c.f.Errs.Addf(n, path, "no step before makes a field %s%s", name, set.hint(name))
 	}
 }
 
@@ -381,6 +398,7 @@ func (c *compiler) buildRest() {
 		set := c.p.fields[s.At]
 		b := c.buildFor(s.decl, s.Name, s.At, set)
 		b.Ship, b.OpenEnded = c.ship(set), set.openEnded()
+		b.Unsure = func(name string) bool { _, known := set.names[name]; return !known }
 		s.When = b.Expr(s.conf.Common.When)
 		if s.conf.broken {
 			continue

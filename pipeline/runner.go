@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,8 +50,10 @@ type Runner struct {
 	splits  splitTable
 	ledger  ledger
 	outbox  outbox
-	marked  bool          // the source's: the dead letters' mark is in the store
-	request chan struct{} // an early checkpoint is wanted
+	marked  bool               // the source's: the dead letters' mark is in the store
+	request chan struct{}      // an early checkpoint is wanted
+	flushes chan chan struct{} // someone waits for a checkpoint; closed when it is committed
+	gate    gate
 	trouble trouble
 
 	// abort is cancelled when the pipeline gives up what is not committed: nothing
@@ -80,6 +83,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	r.abort, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.budget = newBudget(int(p.Options.Memory), 8+4*p.Options.Workers)
 	r.request = make(chan struct{}, 1)
+	r.flushes = make(chan chan struct{})
 	r.work = make(chan *item, p.Options.Workers)
 	r.order.init(r.abort, r.finish)
 	r.ledger.load(r.snap.Counters)
@@ -138,6 +142,8 @@ func passed(splits []state.Split) func(string, int64, record.Position) bool {
 // ErrDrain is wrapped by Run's error when a stop ended before everything was committed.
 var ErrDrain = errors.New("not everything was committed")
 
+var errEnded = errors.New("pipeline has ended")
+
 // Run runs the pipeline until its source ends or ctx does; then it flushes and commits what was
 // read. When ctx ends that may take the plan's `drain`; what isn't done by then is given up
 // and named in the error: it will be read again.
@@ -190,8 +196,9 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	close(drained)
 	if err != nil {
 		err = r.undone(err)
+		r.cancel(err)
 	}
-	r.cancel(errors.New("pipeline has ended"))
+	r.cancel(errEnded)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	for i, c := range r.caches {
@@ -244,7 +251,7 @@ func (r *Runner) undone(err error) error {
 	for i, c := range r.caches {
 		if st := c.Status(); st.Rows > 0 || st.Blocked {
 			why := ""
-			if st.Err != nil {
+			if st.Err != nil && !strings.Contains(err.Error(), st.Err.Error()) {
 				why = ": " + st.Err.Error()
 			}
 			err = fmt.Errorf("%w; sink %s holds %d rows%s", err, r.plan.Sinks[i].Name, st.Rows, why)

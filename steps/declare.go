@@ -23,9 +23,11 @@ type Decl struct {
 	ReadNodes   []*yaml.Node // beside ReadFields: where each is named
 	ReadBare    []bool       // beside ReadFields: it is a bare word of an expression, which may be meant as a text
 	ReadAll     bool         // reads whatever is there (a sink without columns)
+	Mentions    []Mention
 	WriteFields []Field
 	WriteAny    bool     // may write fields known only at run time (json)
 	WriteUnder  []string // may write any field below these paths (json with target)
+	Joins       []string // written fields that become arrays of the old and the new value where they are there already
 	Removes     []string
 	KeepOnly    []string // nil: keeps all; else all but these (and what lies below) are removed
 	Renames     [][2]string
@@ -70,6 +72,17 @@ func (d *Decl) ReadTemplate(t *Template) {
 	}
 }
 
+// Mention declares a field that is removed, kept or renamed at n: that nothing can have made it is a load error.
+func (d *Decl) Mention(name string, n *yaml.Node) {
+	d.Mentions = append(d.Mentions, Mention{name, n})
+}
+
+// Mention is a field and where it is named.
+type Mention struct {
+	Name string
+	Node *yaml.Node
+}
+
 // Write declares a field that may be written.
 func (d *Decl) Write(name string, t expr.Type) {
 	d.WriteFields = append(d.WriteFields, Field{name, t})
@@ -109,6 +122,9 @@ type Build struct {
 	Ship []string
 	// OpenEnded: records may have more fields than Ship here.
 	OpenEnded bool
+	// Unsure tells of a field in Ship that nothing in the plan is known to make: it has a slot since an expression names it,
+	// or had before it was removed, and the data may bring it. Nil: none is.
+	Unsure func(name string) bool
 	// TypeOf is the static type of a field at this place.
 	TypeOf func(name string) expr.Type
 }

@@ -82,6 +82,7 @@ func (a *app) root() *cobra.Command {
 		Long: `rsetl reads streams of lines and messages, parses them with grok and regexes, throws
 most of it away cheaply and ships the rest. One YAML file is one pipeline.`,
 		Example:           "  rsetl check examples/web-errors.yaml\n  rsetl run --once examples/web-errors.yaml",
+		Version:           version,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},

@@ -91,6 +91,7 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 		}
 		runners = append(runners, r)
 	}
+	a.notes(plans, o)
 	errs := a.runAll(ctx, runners, log)
 
 	var reports []pipeline.Report
@@ -115,6 +116,22 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 	return nil
 }
 
+// notes tells, before a run, what a newcomer would wonder about.
+func (a *app) notes(plans []*pipeline.Plan, o *runFlags) {
+	for _, p := range plans {
+		if o.stateDir == "" {
+			for _, path := range p.Appends() {
+				if st, err := os.Stat(path); err == nil && st.Size() > 0 {
+					fmt.Fprintf(a.err, "%s: %s is there already, and without --state-dir each run begins anew: its rows are added again (sinks have mode: overwrite or if_exists: replace for that)\n", p.Name, path)
+				}
+			}
+		}
+		if s := p.Follows(); s != "" && !o.once {
+			fmt.Fprintf(a.err, "%s: %s; Ctrl-C flushes, commits and ends\n", p.Name, s)
+		}
+	}
+}
+
 // letterFile is where a pipeline's dead letters go under `rsetl run`.
 func letterFile(p *pipeline.Plan) string {
 	if f := p.Options.DeadLetter.File; f != nil {
@@ -135,7 +152,6 @@ func (a *app) runAll(ctx context.Context, runners []*pipeline.Runner, log *slog.
 				mu.Lock()
 				errs = append(errs, fmt.Errorf("pipeline %s: %w", r.Name(), err))
 				mu.Unlock()
-				log.Error("pipeline failed", "pipeline", r.Name(), "err", err)
 			}
 		})
 	}
@@ -191,7 +207,11 @@ func (a *app) progress(done <-chan struct{}, runners []*pipeline.Runner) {
 // summary says what became of the records, on stderr.
 func (a *app) summary(reports []pipeline.Report) {
 	for _, r := range reports {
-		fmt.Fprintf(a.err, "%s: in %d", r.Pipeline, r.In)
+		fmt.Fprintf(a.err, "%s: ", r.Pipeline)
+		if n := r.ThisRun; n != r.In {
+			fmt.Fprintf(a.err, "this run read %d; in all: ", n)
+		}
+		fmt.Fprintf(a.err, "in %d", r.In)
 		if r.Made > 0 {
 			fmt.Fprintf(a.err, " + made %d", r.Made)
 		}

@@ -79,6 +79,9 @@ func (p *Parser) Declare(d *steps.Decl) {
 				t = castType(c.Cast)
 			}
 			d.Write(p.Prefix+c.Field, t)
+			if !slices.ContainsFunc(p.overwrite, func(o steps.FieldPath) bool { return record.Under(p.Prefix+c.Field, o.Name) }) {
+				d.Joins = append(d.Joins, p.Prefix+c.Field)
+			}
 		}
 	}
 }

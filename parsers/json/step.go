@@ -151,7 +151,12 @@ func (s *step) document(in []byte) bool {
 			s.set(s.path(s.target), record.MakeRef(record.Map, 0, 0))
 		}
 	} else if s.target == "" {
-		s.fail(at, "the value is no object; give a target to keep it")
+		if _, end := s.value(in, at, 0); end < 0 || space(in, end) < len(in) {
+			s.msg, s.msgAt = "", 0
+			s.fail(at, "this is no JSON: an object is expected")
+		} else {
+			s.fail(at, "the value is no object (the json step keeps such values below a target)")
+		}
 		return false
 	} else {
 		var v record.Value

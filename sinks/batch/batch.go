@@ -552,6 +552,9 @@ func (c *Cache) failed(what string, err error) error {
 		c.blocked, c.since = true, now
 	}
 	c.lastErr = err
+	if sinks.IsPermanent(err) && c.o.Fatal != nil {
+		return err // the pipeline fails with it, and says so
+	}
 	if at := time.Now(); c.loggedAt.IsZero() || at.Sub(c.loggedAt) >= logEvery {
 		c.loggedAt, c.logged = at, true
 		c.o.Log.Warn("sink failed, it is tried again", "sink", c.o.Name, "at", what, "error", err, "blocked_since", c.since, "rows_held", c.rows)

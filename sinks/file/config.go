@@ -58,6 +58,12 @@ func (c *Config) ConstPath() (string, bool) {
 	return c.constPath(), true
 }
 
+// AppendsTo is the path where the file is kept at the pipeline's first start.
+func (c *Config) AppendsTo() (string, bool) {
+	path, ok := c.ConstPath()
+	return path, ok && c.Mode == "append"
+}
+
 // constPath undoes %% too.
 func (c *Config) constPath() string {
 	p := strings.ReplaceAll(c.Path.Source(), "%%", "%")

@@ -29,6 +29,8 @@ type Column struct {
 	Type expr.Type // ANY where the plan doesn't know
 	slot int
 	prog *expr.Program
+	// unsure: the data may bring it; it becomes a column when it does.
+	unsure bool
 }
 
 // Declare tells what the sink reads and checks what can be checked without the plan.
@@ -62,7 +64,7 @@ func (o *Options) Compile(b *steps.Build) []Column {
 		}
 	} else {
 		for _, name := range b.Ship {
-			cols = append(cols, Column{Name: name, Type: b.TypeOf(name), slot: b.Slot(name)})
+			cols = append(cols, Column{Name: name, Type: b.TypeOf(name), slot: b.Slot(name), unsure: b.Unsure != nil && b.Unsure(name)})
 		}
 	}
 	seen := map[string]string{}
@@ -96,7 +98,8 @@ func (o *Options) Guarantee() string {
 // row encodes a record: its columns in order, then fields the plan doesn't know.
 type encoder struct {
 	cols  []Column
-	extra bool // overflow fields are columns too
+	maybe []Column // fields with a slot that are columns where a record has them
+	extra bool     // overflow fields are columns too
 }
 
 func (e *encoder) append(dst []byte, b *record.Batch, i int, env *expr.Env) []byte {
@@ -110,6 +113,12 @@ func (e *encoder) append(dst []byte, b *record.Batch, i int, env *expr.Env) []by
 			v = b.Get(i, c.slot)
 		}
 		dst = appendValue(dst, b, v)
+	}
+	for k := range e.maybe {
+		if v := b.Get(i, e.maybe[k].slot); v.Kind() != record.Missing {
+			dst = appendText(dst, []byte(e.maybe[k].Name))
+			dst = appendValue(dst, b, v)
+		}
 	}
 	if e.extra && b.HasOverflow(i) {
 		for name, v := range b.Overflow(i) {

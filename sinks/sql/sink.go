@@ -97,7 +97,15 @@ func (o *own) fits(epoch int64, p Stored, ok bool) bool {
 // New makes the sink of a dialect.
 func New(o *Options, cols []Column, openEnded bool, d Dialect) *Sink {
 	extra := openEnded && len(o.Columns) == 0
-	s := &Sink{t: Table{Options: o, Columns: cols, Extra: extra}, d: d, enc: encoder{cols: cols, extra: extra}}
+	var sure, maybe []Column
+	for _, c := range cols {
+		if c.unsure {
+			maybe = append(maybe, c)
+		} else {
+			sure = append(sure, c)
+		}
+	}
+	s := &Sink{t: Table{Options: o, Columns: sure, Extra: extra}, d: d, enc: encoder{cols: sure, maybe: maybe, extra: extra}}
 	s.envs.New = func() any { return new(expr.Env) }
 	return s
 }

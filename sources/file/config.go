@@ -6,6 +6,7 @@ package file
 
 import (
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -48,7 +49,7 @@ Metadata: ` + "`@path`, `@offset` (of the line's first byte), `@split`, `@receiv
 
 // Config is the options of the source.
 type Config struct {
-	Paths      []string        `yaml:"paths,required" doc:"The files: paths and globs with *, ?, [a-z], {a,b} and ** (any folders)."`
+	Paths      []string        `yaml:"paths,required" doc:"The files, relative to the working directory: paths and globs with *, ?, [a-z], {a,b} and ** (any folders)."`
 	Exclude    []string        `yaml:"exclude" doc:"Files not to read: globs of paths, or of names where there is no slash."`
 	Start      string          `yaml:"start" doc:"Where files begin that are there when the pipeline starts for the first time; later ones begin at their beginning. Default: end; beginning where nothing is followed." enum:"beginning,end"`
 	Follow     bool            `yaml:"follow" doc:"Go on when the end is reached: wait for more, and for more files." default:"true"`
@@ -70,6 +71,18 @@ func (c *Config) Declare(d *steps.Decl) {
 			d.Errorf(nil, "paths", "%q is not a path or glob", p)
 		}
 	}
+}
+
+// Follows says what a run waits for; "" where it ends by itself.
+func (c *Config) Follows() string {
+	if !c.Follow {
+		return ""
+	}
+	s := "following " + strings.Join(c.Paths, ", ")
+	if c.Start != "beginning" {
+		s += " from the end of what is there (start: beginning reads that too)"
+	}
+	return s
 }
 
 // Build makes the source.

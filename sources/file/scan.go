@@ -150,8 +150,12 @@ func (r *run) scan() error {
 		r.said[""] = true
 		msg := "no file matches " + strings.Join(r.cfg.Paths, ", ")
 		if r.once {
+			for _, p := range r.cfg.Paths {
+				if !strings.ContainsAny(p, "*?[{\\") {
+					return fmt.Errorf("%s; relative paths count from the working directory", msg)
+				}
+			}
 			r.out.Trouble(errors.New(msg))
-			r.log.Error(msg)
 		} else {
 			r.log.Info(msg + "; waiting for one")
 		}

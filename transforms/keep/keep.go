@@ -38,6 +38,7 @@ func (k *Config) Declare(d *steps.Decl) {
 	d.KeepOnly = []string{}
 	for _, f := range k.Fields {
 		d.KeepOnly = append(d.KeepOnly, f.Name)
+		d.Mention(f.Name, f.Node)
 	}
 }
 

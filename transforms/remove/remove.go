@@ -37,6 +37,7 @@ func (*Config) JSONSchema() map[string]any { return config.Schema([]steps.FieldP
 func (r *Config) Declare(d *steps.Decl) {
 	for _, f := range r.Fields {
 		d.Removes = append(d.Removes, f.Name)
+		d.Mention(f.Name, f.Node)
 	}
 }
 

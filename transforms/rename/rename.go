@@ -53,6 +53,7 @@ func (*Config) JSONSchema() map[string]any { return config.Map[steps.FieldPath]{
 func (r *Config) Declare(d *steps.Decl) {
 	for i, f := range r.Fields {
 		d.Renames = append(d.Renames, [2]string{r.names[i], f.Value.Name})
+		d.Mention(r.names[i], f.Node)
 	}
 }
 

@@ -30,6 +30,15 @@ type Config struct {
 var _ steps.Config = (*Config)(nil)
 
 func (s *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	if r := config.Resolve(n); r.Kind == yaml.MappingNode && r.Style == yaml.FlowStyle {
+		// `{a: F(b, 1)}` is to YAML the key a with the text `F(b` and the key `1)` without a value.
+		for i := 0; i+1 < len(r.Content); i += 2 {
+			if v := r.Content[i+1]; v.Tag == "!!null" && v.Value == "" {
+				c.Errorf(r.Content[i], "a comma within {…} ends the value: put the expression in quotes, or each field on a line of its own")
+				return
+			}
+		}
+	}
 	s.Fields.UnmarshalConfig(c, n)
 	s.names = steps.Paths(c, s.Fields)
 }

@@ -44,3 +44,8 @@ func (c *Config) Build(b *steps.Build) (sinks.Sink, error) {
 	cols := c.Compile(b)
 	return sql.New(&c.Options, cols, b.OpenEnded, &dialect{path: c.Path}), nil
 }
+
+// AppendsTo is the database where the table is kept at the pipeline's first start.
+func (c *Config) AppendsTo() (string, bool) {
+	return c.Path, c.Mode == "insert" && c.IfExists == "append"
+}
