@@ -501,3 +501,40 @@ func TestOverwriteOnlyAtFirst(t *testing.T) {
 		t.Errorf("%q %v", got, err)
 	}
 }
+
+type bombConfig struct{}
+
+func (*bombConfig) UnmarshalConfig(*config.Context, *yamlNode) {}
+func (*bombConfig) Declare(d *steps.Decl)                      { d.Read("message", nil) }
+func (*bombConfig) Build(b *steps.Build) (steps.Maker, error) {
+	return func() steps.Step { return bomb{b.Slot("message")} }, nil
+}
+
+type bomb struct{ slot int }
+
+func (s bomb) Apply(b *record.Batch) {
+	for _, i := range b.Sel {
+		if string(b.Bytes(b.Get(int(i), s.slot))) == "bomb" {
+			panic("boom")
+		}
+	}
+}
+
+func init() {
+	steps.MustRegister("bomb", steps.Spec{New: func() steps.Config { return &bombConfig{} }})
+}
+
+// TestPanic: a fault in a step fails its pipeline with a message; nothing of the batch is committed.
+func TestPanic(t *testing.T) {
+	e := newEnv(t)
+	e.write("in", "a\nbomb\n")
+	r := e.runner("source: {file: {paths: [DIR/in]}}\nsteps: [bomb: {}]\nsinks: [collect: {into: "+t.Name()+"}]\n", true)
+	err := r.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), "internal error in a step: boom") {
+		t.Fatalf("got %v", err)
+	}
+	snap, err := e.store.Load(context.Background(), "default/p")
+	if err != nil || len(snap.Splits) != 1 || snap.Splits[0].Position().Offset != 0 {
+		t.Errorf("%+v %v", snap, err)
+	}
+}

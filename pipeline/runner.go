@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	r.request = make(chan struct{}, 1)
 	r.flushes = make(chan chan struct{})
 	r.work = make(chan *item, p.Options.Workers)
-	r.order.init(r.abort, r.finish)
+	r.order.init(r.abort, func(it *item) { r.guard("the ordered end", func() { r.finish(it) }) })
 	r.ledger.load(r.snap.Counters)
 	r.splits.load(r.snap.Splits)
 	r.allWhen = true
@@ -160,7 +161,9 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 		w := newWorker(r)
 		lanes.Go(func() {
 			for it := range r.work {
-				w.run(it, 0, r.first)
+				if !r.guard("a step", func() { w.run(it, 0, r.first) }) {
+					it.do = func() {} // what it is worth is unknown; its number still counts
+				}
 				r.order.done(it)
 			}
 		})
@@ -215,12 +218,27 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	return err
 }
 
+// guard runs f. A panic is a fault of rsetl's: this pipeline is given up with it, back to its last commit, and the
+// others go on.
+func (r *Runner) guard(what string, f func()) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("internal error; please report it", "in", what, "panic", p, "stack", string(debug.Stack()))
+			r.cancel(fmt.Errorf("internal error in %s: %v", what, p))
+		}
+	}()
+	f()
+	return true
+}
+
 // readSource runs the source until it or ctx ends, or the run is given up.
 func (r *Runner) readSource(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(r.abort, cancel)()
-	err = r.plan.Source.Run(ctx, &output{r: r})
+	if !r.guard("the source", func() { err = r.plan.Source.Run(ctx, &output{r: r}) }) {
+		return context.Cause(r.abort)
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
