@@ -154,7 +154,10 @@ func TestSecrets(t *testing.T) {
 	if err := os.WriteFile(path, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, errs := decode(t, "name: 'pw=${file:"+path+"}'\nkind: '${file:"+path+"}'\n", false)
+	s, errs := decode(t, "name: 'pw=${file:"+path+"}'\nkind: '${file:"+path+"}'\nsize: '${file:"+path+"}'\n", false)
+	if len(errs) != 2 || !strings.Contains(errs[1].Msg, `"***" is not a size`) {
+		t.Error(errs)
+	}
 	if s.Name != "pw=hunter2" {
 		t.Errorf("%q", s.Name)
 	}

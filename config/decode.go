@@ -65,11 +65,19 @@ func (c *Context) Scalar(n *yaml.Node, want string) (s string, ok bool) {
 		c.Errorf(n, "want %s, got %s", want, describe(n))
 		return "", false
 	}
+	if n.Tag == "!!null" && want != "an expression" && want != "a value" {
+		c.Errorf(n, "want %s, got nothing", want)
+		return "", false
+	}
+	if strings.ContainsRune(n.Value, 0) {
+		c.Errorf(n, "a NUL character")
+		return "", false
+	}
 	lookup := c.Lookup
 	if lookup == nil {
 		lookup = os.LookupEnv
 	}
-	s, missing := expand(n.Value, lookup)
+	s, missing := expand(n.Value, lookup, c.Errs.Hide)
 	ok = true
 	for _, m := range missing {
 		if c.Lenient && !strings.Contains(m, "not a variable's name") {

@@ -5,6 +5,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -42,6 +43,23 @@ type Errors struct {
 	File  string
 	Lines []string // the file's text, to place errors inside block scalars
 	list  []*Error
+
+	secrets []string
+}
+
+// Hide makes a secret invisible in all messages, and in what Mask is given.
+func (e *Errors) Hide(secret string) {
+	if len(secret) >= 3 && !slices.Contains(e.secrets, secret) { // shorter ones would tear other words apart
+		e.secrets = append(e.secrets, secret)
+	}
+}
+
+// Mask replaces the secrets that the file's values hold.
+func (e *Errors) Mask(text string) string {
+	for _, s := range e.secrets {
+		text = strings.ReplaceAll(text, s, "***")
+	}
+	return text
 }
 
 // Addf adds a mistake at n.
@@ -126,7 +144,12 @@ func (e *Errors) within(n *yaml.Node) bool {
 }
 
 // Add takes over another's errors.
-func (e *Errors) Add(other *Errors) { e.list = append(e.list, other.list...) }
+func (e *Errors) Add(other *Errors) {
+	e.list = append(e.list, other.list...)
+	for _, s := range other.secrets {
+		e.Hide(s)
+	}
+}
 
 // Failed tells whether there is an error that is not a warning.
 func (e *Errors) Failed() bool {
@@ -154,7 +177,12 @@ func (e *Errors) Count() int { return len(e.list) }
 
 // List gives all errors in the order of the file, each once.
 func (e *Errors) List() []*Error {
-	l := append([]*Error(nil), e.list...)
+	l := make([]*Error, len(e.list))
+	for i, x := range e.list {
+		y := *x
+		y.Msg = e.Mask(y.Msg)
+		l[i] = &y
+	}
 	sort.SliceStable(l, func(i, j int) bool {
 		a, b := l[i], l[j]
 		if a.File != b.File {

@@ -10,13 +10,17 @@ import (
 // variable is `${NAME}`, `${NAME:default}` or `${file:PATH}`; `$${` stands for a literal `${`.
 var variable = regexp.MustCompile(`\$?\$\{([^{}]*)\}`)
 
+// secretName are the variables whose values are taken for secrets, as every ${file:PATH} is.
+var secretName = regexp.MustCompile(`(?i)pass|secret|token|key|dsn|cred|auth|pwd`)
+
 var varName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // secretLimit bounds what `${file:PATH}` reads.
 const secretLimit = 64 << 10
 
 // expand replaces the variables in a value. missing lists those that can't be resolved.
-func expand(s string, lookup func(string) (string, bool)) (out string, missing []string) {
+// Values that are secrets are told to hide.
+func expand(s string, lookup func(string) (string, bool), hide func(string)) (out string, missing []string) {
 	if !strings.Contains(s, "${") {
 		return s, nil
 	}
@@ -28,6 +32,9 @@ func expand(s string, lookup func(string) (string, bool)) (out string, missing [
 		if err != nil {
 			missing = append(missing, err.Error())
 			return "unresolved"
+		}
+		if ref := m[2 : len(m)-1]; strings.HasPrefix(ref, "file:") || secretName.MatchString(ref) {
+			hide(v)
 		}
 		return v
 	})

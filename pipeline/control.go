@@ -12,6 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/rsetl/rsetl/deadletter"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -82,6 +83,16 @@ func (r *Runner) flushEnded() error {
 		return cause
 	}
 	return nil // the drain has committed everything
+}
+
+// Started tells whether every sink has started, or has said why it can't yet.
+func (r *Runner) Started() bool {
+	for _, c := range r.caches {
+		if st := c.Status(); !st.Started && !st.Blocked {
+			return false
+		}
+	}
+	return true
 }
 
 // LastCheckpoint is when this run last committed one; zero before the first.
@@ -191,4 +202,13 @@ func hashNode(h hash.Hash, n *yaml.Node) {
 		hashNode(h, c)
 	}
 	h.Write([]byte{')'})
+}
+
+// MoveLetters tells the store that a pipeline's dead letters have another path. The pipeline doesn't run.
+func MoveLetters(ctx context.Context, store state.Store, name, from, to string) error {
+	s, err := store.Load(ctx, name)
+	if err != nil || s.Parts[lettersPart] == nil {
+		return err
+	}
+	return store.Commit(ctx, name, &state.Commit{Parts: map[string][]byte{lettersPart: deadletter.Moved(s.Parts[lettersPart], from, to)}})
 }

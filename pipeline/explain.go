@@ -13,7 +13,13 @@ import (
 
 // Explain writes the compiled plan: steps in the order they run, their fields, the engine of each
 // regex and why, and each sink's guarantee.
-func (p *Plan) Explain(w io.Writer) {
+func (p *Plan) Explain(out io.Writer) {
+	var w strings.Builder
+	p.explain(&w)
+	io.WriteString(out, p.File.Errs.Mask(w.String()))
+}
+
+func (p *Plan) explain(w io.Writer) {
 	fmt.Fprintf(w, "pipeline %s (%s)\n", p.Name, p.File.Path)
 	fmt.Fprintf(w, "workers %d, memory %s, checkpoint every %s, drain %s, zone %s\n", p.Options.Workers, p.Options.Memory,
 		p.Options.Checkpoint.Interval, p.Options.Drain, p.Options.Zone)

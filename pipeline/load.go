@@ -223,6 +223,9 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 	if _, err := time.LoadLocation(f.Options.Zone); err != nil {
 		f.Errs.Addf(valueOf(root, "zone"), "zone", "unknown time zone %q; write an IANA name like Europe/Berlin", f.Options.Zone)
 	}
+	if d := f.Options.DeadLetter.File; d != nil && (d.Path == "" || strings.HasSuffix(d.Path, "/") || filepath.Base(d.Path) == "." || filepath.Base(d.Path) == "..") {
+		f.Errs.Addf(valueOf(valueOf(valueOf(root, "dead_letter"), "file"), "path"), "dead_letter.file.path", "want the path of a file")
+	}
 	if source == nil {
 		if valueOf(root, "sources") == nil {
 			f.Errs.Addf(root, "", "key \"source\" is missing; write for example `source: {file: {paths: [/var/log/app.log]}}`")
@@ -469,6 +472,21 @@ func (f *File) decodeTests(c *config.Context, n *yaml.Node) {
 				}
 				if _, err := time.Parse(time.RFC3339Nano, t.At); err != nil {
 					c.Errorf(valueOf(item, "at"), "at: %q is no time; write 2024-02-24T23:13:42Z", t.At)
+				}
+				for _, list := range []struct {
+					name  string
+					items []yaml.Node
+				}{{"records", t.Records}, {"expect", t.Expect}, {"expect_dead", t.ExpectDead}} {
+					for k := range list.items {
+						n := &list.items[k]
+						if n.Kind != yaml.MappingNode && !(list.name == "expect_dead" && n.Kind == yaml.ScalarNode && n.Tag == "!!str") {
+							want := "a mapping of fields, as in {status: 503}"
+							if list.name == "expect_dead" {
+								want = "a text that the reason contains, or a mapping with step, reason, raw"
+							}
+							f.Errs.Addf(n, fmt.Sprintf("tests[%d].%s[%d]", i, list.name, k), "want %s", want)
+						}
+					}
 				}
 				f.Tests = append(f.Tests, t)
 			})

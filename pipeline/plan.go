@@ -75,6 +75,7 @@ func Compile(f *File, o CompileOptions) (*Plan, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	o.Log = slog.New(masked{o.Log.Handler(), f.Errs.Mask})
 	p := &Plan{Name: f.Name, File: f, Table: record.NewTable(), Options: f.Options, now: o.Now}
 	if f.root == nil {
 		return nil, f.Errs.Err()
@@ -366,7 +367,7 @@ func (c *compiler) buildRest() {
 	f := c.f
 	for i, n := range c.p.Nodes {
 		b := c.buildFor(n.decl, n.Name, i+1, c.p.fields[i])
-		n.When = b.Expr(n.step.Common.When)
+		n.When = b.Cond(n.step.Common.When)
 		if n.step.broken {
 			continue
 		}
@@ -399,7 +400,7 @@ func (c *compiler) buildRest() {
 		b := c.buildFor(s.decl, s.Name, s.At, set)
 		b.Ship, b.OpenEnded = c.ship(set), set.openEnded()
 		b.Unsure = func(name string) bool { _, known := set.names[name]; return !known }
-		s.When = b.Expr(s.conf.Common.When)
+		s.When = b.Cond(s.conf.Common.When)
 		if s.conf.broken {
 			continue
 		}

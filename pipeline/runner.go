@@ -72,7 +72,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	if o.Now == nil {
 		o.Now = p.now
 	}
-	r := &Runner{plan: p, o: o, now: o.Now, log: o.Log.With("pipeline", p.Name), stages: map[int]Stage{}, first: len(p.Nodes)}
+	r := &Runner{plan: p, o: o, now: o.Now, log: slog.New(masked{o.Log.Handler(), p.File.Errs.Mask}).With("pipeline", p.Name), stages: map[int]Stage{}, first: len(p.Nodes)}
 	var err error
 	if r.snap, err = o.Store.Load(ctx, p.Name); err != nil {
 		return nil, fmt.Errorf("pipeline %s: read its state: %w", p.Name, err)
@@ -216,6 +216,14 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 		err = errors.Join(fmt.Errorf("source %s: %w", r.plan.File.Source.Kind, srcErr), err)
 	}
 	return err
+}
+
+// mask hides the file's secrets.
+func (r *Runner) mask(text string) string {
+	if r.plan.File == nil {
+		return text
+	}
+	return r.plan.File.Errs.Mask(text)
 }
 
 // guard runs f. A panic is a fault of rsetl's: this pipeline is given up with it, back to its last commit, and the

@@ -167,7 +167,7 @@ func (w *worker) letter(it *item, step string, f record.Failure) {
 	b, i := it.b, int(f.Rec)
 	it.count.dead++
 	raw := b.Raw(i)
-	l := deadletter.Letter{Time: w.r.now(), Pipeline: w.r.plan.Name, Step: step, Reason: f.Reason, Split: b.Split, Pos: b.Pos(i)}
+	l := deadletter.Letter{Time: w.r.now(), Pipeline: w.r.plan.Name, Step: step, Reason: w.r.mask(f.Reason), Split: b.Split, Pos: b.Pos(i)}
 	l.Record = w.enc.Append(nil, b, i)
 	if raw.Kind() == record.String || raw.Kind() == record.Bytes {
 		l.Raw = append([]byte(nil), b.Bytes(raw)...)

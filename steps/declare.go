@@ -2,6 +2,7 @@ package steps
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -146,6 +147,23 @@ func (b *Build) Expr(e *Expr) *expr.Program {
 		return nil
 	}
 	return p
+}
+
+// Cond compiles a condition, which must be BOOLEAN or of a type that is known at run time only.
+func (b *Build) Cond(e *Expr) *expr.Program {
+	p := b.Expr(e)
+	if p == nil {
+		return nil
+	}
+	switch t := p.Type(); t.Kind {
+	case expr.TBoolean, expr.TAny:
+		return p
+	case expr.TNull:
+		b.Errs.Addf(e.Node, e.path, "a condition is never TRUE here: it is always NULL")
+	default:
+		b.Errs.Addf(e.Node, e.path, "a condition is TRUE or FALSE, this is a %s; compare it, as in `x > 0`, `x = 'text'` or `x IS NOT NULL`", strings.TrimSuffix(t.String(), " NOT NULL"))
+	}
+	return nil
 }
 
 // Template compiles a template; a failure is reported at its place and gives nil.

@@ -53,6 +53,9 @@ answer is {"result": …, "type": "…"} or {"error": "…"}; an error is an ans
 			return sc.Err()
 		},
 	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		return fmt.Errorf("%w\nan expression that begins with - stands behind --: rsetl eval -- '-1 + 2'", err)
+	})
 	c.Flags().StringVar(&rec, "record", "", "the record, a JSON object")
 	c.Flags().BoolVar(&asJSON, "json", false, "write JSON, one object a line")
 	return c

@@ -68,6 +68,9 @@ func pipelineFiles(args []string) ([]string, error) {
 	return out, nil
 }
 
+// maxShown is how many mistakes of a file are printed.
+const maxShown = 200
+
 // load reads and compiles files and prints every mistake of each. The error then says how many.
 // together: the pipelines run side by side, so names and files of sinks must differ.
 func (a *app) load(files []string, together bool, lo pipeline.LoadOptions, co pipeline.CompileOptions) ([]*pipeline.Plan, error) {
@@ -83,8 +86,12 @@ func (a *app) load(files []string, together bool, lo pipeline.LoadOptions, co pi
 			continue
 		}
 		p, _ := pipeline.Compile(f, co)
-		for _, e := range f.Errs.List() {
-			fmt.Fprintln(a.err, e)
+		for i, e := range f.Errs.List() {
+			if i < maxShown {
+				fmt.Fprintln(a.err, e)
+			} else if i == maxShown {
+				fmt.Fprintf(a.err, "%s: and %d more\n", path, len(f.Errs.List())-maxShown)
+			}
 			if !e.Warning {
 				mistakes++
 			}

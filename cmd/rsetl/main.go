@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/rsetl/rsetl/sinks/stdout"
 )
 
 func main() { os.Exit(run()) }
@@ -65,6 +67,9 @@ func (a *app) run(args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	if err := root.ExecuteContext(ctx); err != nil {
+		if errors.Is(err, syscall.EPIPE) && !errors.Is(err, stdout.ErrClosed) {
+			return exitDone // the reader has what it wanted
+		}
 		fmt.Fprintln(a.err, err)
 		var f failure
 		if errors.As(err, &f) {
@@ -90,6 +95,7 @@ most of it away cheaply and ships the rest. One YAML file is one pipeline.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w\nsee: %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(a.cmdRun(), a.cmdCheck(), a.cmdTest(), a.cmdExplain(), a.cmdEval(), a.cmdGrok(), a.cmdFunctions(), a.cmdSchema(), a.cmdVersion())
+	root.AddCommand(a.cmdRun(), a.cmdDaemon(), a.cmdStatus(), a.cmdList(), a.cmdFlush(), a.cmdPause(), a.cmdResume(), a.cmdReload(),
+		a.cmdCheck(), a.cmdTest(), a.cmdExplain(), a.cmdEval(), a.cmdGrok(), a.cmdFunctions(), a.cmdSchema(), a.cmdVersion())
 	return root
 }

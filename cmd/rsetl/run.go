@@ -150,7 +150,7 @@ func (a *app) runAll(ctx context.Context, runners []*pipeline.Runner, log *slog.
 		wg.Go(func() {
 			if err := r.Run(ctx); err != nil {
 				mu.Lock()
-				errs = append(errs, fmt.Errorf("pipeline %s: %w", r.Name(), err))
+				errs = append(errs, fmt.Errorf("pipeline %s: %w", r.Name(), r.Mask(err)))
 				mu.Unlock()
 			}
 		})

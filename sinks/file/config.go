@@ -103,7 +103,7 @@ func (c *Config) Build(b *steps.Build) (sinks.Sink, error) {
 	s := &Sink{
 		csv: c.Format == "csv", overwrite: c.Mode == "overwrite", rotate: c.Rotate,
 		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{},
-		maxOpen: 128, maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
+		maxOpen: min(128, openLimit()/4), maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
 	}
 	if path, ok := c.ConstPath(); ok {
 		s.path = path

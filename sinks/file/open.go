@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -93,6 +94,16 @@ func (t *tail) hash() string {
 var errNotRegular = errors.New("not a regular file; the stdout sink writes to the terminal or a pipe")
 
 // openFile opens a file, and takes the lock that keeps other sinks away.
+// linked tells whether an open file still has a name. Where the file system can't say it has.
+func linked(h *os.File) bool {
+	st, err := h.Stat()
+	if err != nil {
+		return true
+	}
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return !ok || sys.Nlink > 0
+}
+
 func openFile(path string, create bool) (h *os.File, id identity, size int64, err error) {
 	flags := os.O_RDWR | unix.O_NONBLOCK // a pipe of that name must not hang
 	if create {
@@ -178,4 +189,13 @@ func syncDir(dir string) error {
 	}
 	defer d.Close()
 	return d.Sync()
+}
+
+// openLimit is how many files the process may have open.
+func openLimit() int {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<20 {
+		return 1 << 20
+	}
+	return int(l.Cur)
 }

@@ -307,8 +307,13 @@ func (s *Sink) forget() error {
 func (s *Sink) ensure(path string) (*file, error) {
 	f := s.files[path]
 	if f != nil && f.h != nil {
-		s.use(f)
-		return f, nil
+		if linked(f.h) {
+			s.use(f)
+			return f, nil
+		}
+		s.log.Warn("an output file was removed; what it held is gone with it, writing goes on in a new one", "path", path, "bytes", f.len)
+		s.drop(f) // an error of closing what is gone is nobody's
+		f = nil
 	}
 	h, id, size, err := openFile(path, f == nil)
 	if f != nil {
@@ -417,6 +422,9 @@ func (s *Sink) Deliver(_ context.Context, c *sinks.Chunk) ([]sinks.Reject, error
 	if s.template == nil {
 		f, err := s.ensure(s.path)
 		if err != nil {
+			if hopeless(err) != "" {
+				err = sinks.Permanent(err)
+			}
 			return nil, err
 		}
 		if !f.ready {

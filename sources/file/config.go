@@ -99,6 +99,7 @@ func (c *Config) Build(b *sources.Build) (sources.Source, error) {
 		s.now = time.Now
 	}
 	s.atEnd = c.Start == "end" || c.Start == "" && !s.once
+	s.cfg.MaxOpen = min(s.cfg.MaxOpen, max(1, openLimit()/2))
 	if s.cfg.Poll <= 0 {
 		s.cfg.Poll = config.Duration(time.Second)
 	}

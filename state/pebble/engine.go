@@ -183,7 +183,11 @@ func (s *Store) use(ctx context.Context, f func(db *pebble.DB) error) (err error
 			s.fail(e, fmt.Errorf("panic: %v", r))
 		}
 		e.ops.Done()
-		// What the database says behind a closed fence is not true.
+		// What the database says behind a closed fence is not true. The fence closes a moment before the
+		// failure is noted.
+		if e.fence.shut.Load() {
+			<-e.failed
+		}
 		if failure := e.failure(); failure != nil {
 			err = s.downError(failure)
 		} else if err != nil && pebble.IsCorruptionError(err) {

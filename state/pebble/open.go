@@ -7,8 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,6 +51,8 @@ type Store struct {
 	closed  bool
 	retryAt time.Time     // a failed engine is not replaced before
 	pause   time.Duration // 0 after a commit that succeeded
+	found   os.FileInfo   // the database's folder as it was opened; nil where it is not on the disk
+	used    atomic.Bool   // the used file is there
 }
 
 var _ state.Store = (*Store)(nil)
@@ -139,6 +143,13 @@ func (s *Store) open() (*engine, error) {
 	if err != nil {
 		return nil, s.openError(store, err)
 	}
+	if err := s.checkUsed(e.db); err != nil {
+		e.close()
+		return nil, err
+	}
+	if s.o.FS == vfs.Default {
+		s.found, _ = os.Stat(store)
+	}
 	return e, nil
 }
 
@@ -193,7 +204,7 @@ func (s *Store) claim() error {
 	}
 	for _, n := range names {
 		switch {
-		case n == marker, n == marker+".new", n == "lost+found":
+		case n == marker, n == marker+".new", n == usedFile, n == usedFile+".new", n == "lost+found":
 		case err == nil && n == "store":
 			return fmt.Errorf("state directory %s: %w: its %s file is cut short; if the directory is rsetl's, write %q into it", s.dir, state.ErrCorrupt, path, version)
 		default:

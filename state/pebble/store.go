@@ -6,10 +6,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
@@ -128,11 +132,17 @@ func (s *Store) Commit(ctx context.Context, p string, c *state.Commit) error {
 	if err := s.room(c); err != nil {
 		return err
 	}
+	if err := s.still(); err != nil {
+		return err
+	}
 	err := s.use(ctx, func(db *pebble.DB) error {
 		b := db.NewBatch()
 		defer b.Close()
 		if err := fill(db, b, p, c); err != nil {
 			return err
+		}
+		if !s.used.Load() {
+			_ = b.Set(usedKey, []byte{1}, nil)
 		}
 		return b.Commit(pebble.Sync)
 	})
@@ -142,7 +152,23 @@ func (s *Store) Commit(ctx context.Context, p string, c *state.Commit) error {
 	s.mu.Lock()
 	s.pause = 0
 	s.mu.Unlock()
+	s.markUsed()
 	return nil
+}
+
+// still makes sure that the directory is the one that was opened: a database goes on writing to files that were removed.
+func (s *Store) still() error {
+	if s.o.FS != vfs.Default {
+		return nil
+	}
+	now, err := os.Stat(filepath.Join(s.dir, "store"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil // the commit itself will tell
+	}
+	if err == nil && (s.found == nil || os.SameFile(now, s.found)) {
+		return nil
+	}
+	return fmt.Errorf("%w: the state directory %s was removed or replaced while rsetl ran; what was delivered since its last commit will come again", state.ErrFailed, s.dir)
 }
 
 func checkCommit(p string, c *state.Commit) error {

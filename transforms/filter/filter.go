@@ -47,7 +47,7 @@ func (f *Config) Declare(d *steps.Decl) {
 }
 
 func (f *Config) Build(b *steps.Build) (steps.Maker, error) {
-	p := b.Expr(&f.Cond)
+	p := b.Cond(&f.Cond)
 	return func() steps.Step { return &step{cond: p, keep: f.keep} }, nil
 }
 

@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rsetl/rsetl/pipeline/manager"
+	"github.com/rsetl/rsetl/server"
+)
+
+// target is the daemon that a command asks.
+type target struct{ stateDir, addr string }
+
+func (t *target) flags(c *cobra.Command) {
+	c.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir(), "the daemon's state directory, where its address is")
+	c.Flags().StringVar(&t.addr, "addr", "", "the daemon's address, instead of --state-dir")
+}
+
+func (t *target) client() (*server.Client, error) {
+	c, err := server.NewClient(t.addr, t.stateDir)
+	return c, failed(err)
+}
+
+func (a *app) cmdStatus() *cobra.Command {
+	var t target
+	asJSON := false
+	c := &cobra.Command{
+		Use:   "status [PIPELINE...]",
+		Short: "Show what the running daemon's pipelines do",
+		Long: `Shows the pipelines of a running daemon: state (running, blocked: a sink or source is down and tried again,
+paused, draining, failed, finished), version, counts, last checkpoint, and what is wrong.
+With --json it prints an array with, per pipeline, pipeline, state, version, started_at, error, last_checkpoint and
+the ledgers under the names of run --report.`,
+		Example: "  rsetl status\n  rsetl status --json --state-dir ./state",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := t.client()
+			if err != nil {
+				return err
+			}
+			all, problems, err := cl.Status(cmd.Context())
+			if err != nil {
+				return failed(err)
+			}
+			if all, err = choose(all, args); err != nil {
+				return err
+			}
+			if asJSON {
+				b, err := json.MarshalIndent(all, "", "  ")
+				if err != nil {
+					return failed(err)
+				}
+				fmt.Fprintln(a.out, string(b))
+			} else {
+				a.statusTable(all)
+			}
+			if len(args) == 0 {
+				for _, p := range problems {
+					fmt.Fprintln(a.err, p.Error)
+				}
+			}
+			return nil
+		},
+	}
+	t.flags(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// choose picks pipelines by name; `default/` may be left out.
+func choose(all []manager.Status, names []string) ([]manager.Status, error) {
+	if len(names) == 0 {
+		return all, nil
+	}
+	var out []manager.Status
+	for _, n := range names {
+		if !strings.Contains(n, "/") {
+			n = "default/" + n
+		}
+		found := false
+		for _, s := range all {
+			if s.Pipeline == n {
+				out, found = append(out, s), true
+			}
+		}
+		if !found {
+			return nil, fmt.Errorf("no such pipeline: %s", n)
+		}
+	}
+	return out, nil
+}
+
+func (a *app) statusTable(all []manager.Status) {
+	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PIPELINE\tSTATE\tVERSION\tIN\tOUT\tFILTERED\tDEAD\tCHECKPOINT")
+	for _, s := range all {
+		at := "-"
+		if s.LastCheckpoint != nil {
+			at = time.Since(*s.LastCheckpoint).Round(time.Second).String() + " ago"
+		}
+		v := s.Version
+		if v == "" {
+			v = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Pipeline, s.State, v, s.In, s.Out, s.Filtered, s.Dead, at)
+	}
+	w.Flush()
+	for _, s := range all {
+		for _, line := range []string{s.Error, s.Note} {
+			if line != "" {
+				fmt.Fprintf(a.out, "%s: %s\n", s.Pipeline, strings.ReplaceAll(line, "\n", "\n    "))
+			}
+		}
+	}
+}
+
+func (a *app) cmdList() *cobra.Command {
+	var t target
+	c := &cobra.Command{
+		Use:     "list",
+		Short:   "List the running daemon's pipelines and their files",
+		Long:    "Lists the pipelines of a running daemon: name, state and file, a line each.",
+		Example: "  rsetl list --state-dir ./state",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cl, err := t.client()
+			if err != nil {
+				return err
+			}
+			all, _, err := cl.Status(cmd.Context())
+			if err != nil {
+				return failed(err)
+			}
+			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
+			for _, s := range all {
+				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Pipeline, s.State, s.File)
+			}
+			return w.Flush()
+		},
+	}
+	t.flags(c)
+	return c
+}
+
+// cmdAct makes a command that does one thing with each pipeline named.
+func (a *app) cmdAct(what, short, long, done string) *cobra.Command {
+	var t target
+	c := &cobra.Command{
+		Use:     what + " PIPELINE...",
+		Short:   short,
+		Long:    long,
+		Example: "  rsetl " + what + " web-errors\n  rsetl " + what + " --state-dir ./state prod/web-errors",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := t.client()
+			if err != nil {
+				return err
+			}
+			return a.act(cmd.Context(), cl, args, what, done)
+		},
+	}
+	t.flags(c)
+	return c
+}
+
+func (a *app) act(ctx context.Context, cl *server.Client, names []string, what, done string) error {
+	var errs []error
+	for _, name := range names {
+		s, err := cl.Act(ctx, name, what)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		case what == "reload" && s != nil && (s.Rejected != nil || s.State == manager.Failed):
+			errs = append(errs, fmt.Errorf("%s: %s", s.Pipeline, s.Error))
+		case s != nil:
+			fmt.Fprintf(a.out, "%s: %s\n", s.Pipeline, done)
+		default:
+			fmt.Fprintf(a.out, "%s: %s\n", name, done)
+		}
+	}
+	return failed(errors.Join(errs...))
+}
+
+func (a *app) cmdFlush() *cobra.Command {
+	return a.cmdAct("flush", "Make a checkpoint now and wait for it",
+		"Makes a checkpoint of each pipeline and waits for it: what was read is then durable in every sink and\ncommitted. Exit code 2 where that is not done within a minute.", "flushed")
+}
+
+func (a *app) cmdPause() *cobra.Command {
+	return a.cmdAct("pause", "Hold pipelines' sources back",
+		"Lets each pipeline read nothing more, also after reloads and restarts of the daemon. What was read goes its\nway. `rsetl resume` ends it.", "paused")
+}
+
+func (a *app) cmdResume() *cobra.Command {
+	return a.cmdAct("resume", "Let paused pipelines go on", "Ends a pause.", "goes on")
+}
+
+func (a *app) cmdReload() *cobra.Command {
+	var t target
+	c := &cobra.Command{
+		Use:   "reload [PIPELINE...]",
+		Short: "Read the folder now, or start pipelines anew",
+		Long: `Without arguments the daemon reads its folder now and starts what has changed; that happens by itself a moment
+after a change. With names, each pipeline is started anew though its file may not have changed: a secret did.
+It waits for the result: exit code 2 where a pipeline failed or a file's newest version does not run.`,
+		Example: "  rsetl reload\n  rsetl reload --state-dir ./state web-errors",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cl, err := t.client()
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				return a.act(cmd.Context(), cl, args, "reload", "started anew")
+			}
+			all, err := cl.Rescan(cmd.Context())
+			if err != nil {
+				return failed(err)
+			}
+			var errs []error
+			for _, s := range all {
+				if s.Rejected != nil || s.State == manager.Failed {
+					errs = append(errs, fmt.Errorf("%s: %s", s.Pipeline, s.Error))
+					continue
+				}
+				fmt.Fprintf(a.out, "%s: %s, version %s\n", s.Pipeline, s.State, s.Version)
+			}
+			return failed(errors.Join(errs...))
+		},
+	}
+	t.flags(c)
+	return c
+}

@@ -1,0 +1,105 @@
+package manager
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/rsetl/rsetl/pipeline"
+)
+
+// version is one file's content, parsed and checked.
+type version struct {
+	file    found
+	name    string // namespace/name
+	hash    string // of the parsed content; "" where it is no YAML
+	err     error  // why it can't run: the file can't be read, or mistakes
+	places  []Mistake
+	outputs []string // files that only one pipeline may write
+}
+
+// Mistake is one error of a file with its place.
+type Mistake struct {
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Column  int    `json:"column,omitempty"`
+	Path    string `json:"path,omitempty"`
+	Message string `json:"message"`
+	Warning bool   `json:"warning,omitempty"`
+}
+
+// load parses and compiles a file. It connects to nothing; the plan is for one run.
+func (m *Manager) load(f *found) (*pipeline.Plan, *version) {
+	v := &version{file: *f, name: f.baseName()}
+	if f.err != nil {
+		v.err = f.err
+		return nil, v
+	}
+	// Relative paths and messages are those of the file; nothing is read again, so that a version stays what it is.
+	file, _ := pipeline.Load(f.path, f.raw, pipeline.LoadOptions{StateDir: m.o.StateDir, Lookup: m.o.Lookup})
+	v.hash = file.Version()
+	if file.Name != "" {
+		file.Name = f.ns + file.Name[strings.IndexByte(file.Name, '/'):]
+		v.name = file.Name
+	}
+	plan, err := pipeline.Compile(file, pipeline.CompileOptions{StateDir: m.o.StateDir, Log: m.o.Log})
+	mask := m.masker(f.raw)
+	for _, e := range file.Errs.List() {
+		v.places = append(v.places, Mistake{File: e.File, Line: e.Line, Column: e.Col, Path: e.Path, Message: mask(e.Msg), Warning: e.Warning})
+	}
+	if err != nil {
+		v.err = errors.New(mask(err.Error()))
+		return nil, v
+	}
+	v.outputs = append(plan.OutputPaths(), m.letters(plan))
+	return plan, v
+}
+
+// letters is where a pipeline's dead letters go.
+func (m *Manager) letters(p *pipeline.Plan) string {
+	if f := p.Options.DeadLetter.File; f != nil {
+		return f.Path
+	}
+	return m.defaultLetters(p.Name)
+}
+
+func (m *Manager) defaultLetters(name string) string {
+	return filepath.Join(m.o.StateDir, "dead", filepath.FromSlash(name)+".ndjson")
+}
+
+var (
+	variable   = regexp.MustCompile(`\$\{([^{}]*)\}`)
+	secretName = regexp.MustCompile(`(?i)pass|secret|token|key|dsn|cred|auth`)
+)
+
+// masker gives a function that hides the secrets that the file refers to: what ${file:…} holds, and variables
+// whose names say so. No message should hold one; that is the second line of defence.
+func (m *Manager) masker(raw []byte) func(string) string {
+	var pairs []string
+	for _, ref := range variable.FindAllSubmatch(raw, -1) {
+		name := string(ref[1])
+		value := ""
+		if path, ok := strings.CutPrefix(name, "file:"); ok {
+			if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > 64<<10 {
+				continue
+			}
+			b, _ := os.ReadFile(path)
+			value = strings.TrimRight(string(b), "\r\n")
+		} else {
+			name, _, _ = strings.Cut(name, ":")
+			if !secretName.MatchString(name) {
+				continue
+			}
+			value, _ = m.o.Lookup(name)
+		}
+		if len(value) >= 4 {
+			pairs = append(pairs, value, "***")
+		}
+	}
+	if len(pairs) == 0 {
+		return func(s string) string { return s }
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
