@@ -95,8 +95,8 @@ func (s *Store) bury(e *engine) {
 			}
 		}()
 		<-e.ready
-		//lint:ignore SA2001 taking the lock once is the wait
 		e.gate.Lock() // who has seen the engine well is counted in ops now
+		//lint:ignore SA2001 taking the lock once is the wait
 		e.gate.Unlock()
 		e.close() // its error is about what the fence kept away
 	}()
