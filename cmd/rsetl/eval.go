@@ -92,7 +92,7 @@ func evaluate(src string, rec []byte, asJSON bool) (text []byte, typ string, err
 	t := record.NewTable()
 	// The record comes through the json step, in a field that no expression can name.
 	const field = "\x00record"
-	parse, err := (&jsonstep.Config{Field: steps.FieldPath{Name: field}, Replace: true, MaxDepth: 64}).Build(&steps.Build{Table: t})
+	parse, err := (&jsonstep.Config{Field: steps.FieldPath{Name: field}, Replace: true, MaxDepth: 64, MaxFields: 10_000}).Build(&steps.Build{Table: t})
 	if err != nil {
 		return nil, "", err
 	}

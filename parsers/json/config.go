@@ -28,10 +28,11 @@ func init() {
 
 // Config is `json: FIELD` or `json: {field, target, replace, max_depth}`.
 type Config struct {
-	Field    steps.FieldPath `yaml:"field" doc:"The field to parse; message by default."`
-	Target   steps.FieldPath `yaml:"target" doc:"The path below which the members go; the record itself by default."`
-	Replace  bool            `yaml:"replace" doc:"Take the parsed field away, unless the object has one of that name."`
-	MaxDepth int             `yaml:"max_depth" doc:"The deepest nesting that is accepted." default:"64" min:"1"`
+	Field     steps.FieldPath `yaml:"field" doc:"The field to parse; message by default."`
+	Target    steps.FieldPath `yaml:"target" doc:"The path below which the members go; the record itself by default."`
+	Replace   bool            `yaml:"replace" doc:"Take the parsed field away, unless the object has one of that name."`
+	MaxFields int             `yaml:"max_fields" doc:"The most members, those of nested objects included, that one record may have." default:"10000" min:"1"`
+	MaxDepth  int             `yaml:"max_depth" doc:"The deepest nesting that is accepted." default:"64" min:"1"`
 }
 
 var _ steps.Config = (*Config)(nil)
@@ -76,7 +77,7 @@ func (j *Config) Declare(d *steps.Decl) {
 }
 
 func (j *Config) Build(b *steps.Build) (steps.Maker, error) {
-	m := &maker{field: b.Slot(j.Field.Name), target: j.Target.Name, replace: j.Replace, depth: j.MaxDepth, table: b.Table, live: b.Live}
+	m := &maker{field: b.Slot(j.Field.Name), target: j.Target.Name, replace: j.Replace, depth: j.MaxDepth, fields: j.MaxFields, table: b.Table, live: b.Live}
 	if m.target != "" && b.Live(m.target) {
 		b.Slot(m.target)
 	}
@@ -97,6 +98,7 @@ type maker struct {
 	target  string
 	replace bool
 	depth   int
+	fields  int
 	table   *record.Table
 	live    func(string) bool
 }

@@ -210,7 +210,7 @@ func TestLive(t *testing.T) {
 
 // A million keys that never come again leave nothing behind.
 func TestKeysAreForgotten(t *testing.T) {
-	s := steptest.New(t, "json: {field: m, target: t}", steptest.Options{})
+	s := steptest.New(t, "json: {field: m, target: t, max_fields: 100000}", steptest.Options{})
 	inner := s.Maker().(*step)
 	b := record.NewBatch(s.Table)
 	slot := s.Table.Find("m")
@@ -520,4 +520,10 @@ func TestCorpus(t *testing.T) {
 	if agreed < corpusFloor {
 		t.Errorf("%d cases agree, %d did before", agreed, corpusFloor)
 	}
+}
+
+func TestMaxFields(t *testing.T) {
+	s := steptest.New(t, "json: {field: message, max_fields: 3}", steptest.Options{})
+	s.Want(t, `{"message":"{\"a\":1,\"b\":{\"c\":2,\"d\":3}}"}`, `{"message":"{\"a\":1,\"b\":{\"c\":2,\"d\":3}}","a":1,"b":{"c":2,"d":3}}`)
+	s.WantFail(t, `{"message":"{\"a\":1,\"b\":{\"c\":2,\"d\":3},\"e\":4}"}`, "more than max_fields members")
 }

@@ -239,6 +239,9 @@ func (s *step) members(in []byte, at int, o *object, depth int) (next int, empty
 		if at < 0 {
 			return -1, false
 		}
+		if len(s.found) > s.fields {
+			return s.fail(at, "more than max_fields members"), false
+		}
 		if at < len(in) && in[at] == ',' {
 			at++
 		} else if at = space(in, at); at < len(in) && in[at] == ',' {

@@ -609,7 +609,10 @@ func findInode(path string, id fileID) string {
 			continue
 		}
 		if fi, err := de.Info(); err == nil && idOf(fi) == id {
-			return filepath.Join(dirOf(path), de.Name())
+			if other := filepath.Join(dirOf(path), de.Name()); other != filepath.Clean(path) {
+				return other
+			}
+			return "" // it is where it was: no longer asked for, not renamed
 		}
 	}
 	return ""
