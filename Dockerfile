@@ -16,4 +16,5 @@ COPY --from=build /rsetl /rsetl
 USER 65532:65532
 VOLUME /var/lib/rsetl
 ENTRYPOINT ["/rsetl"]
-CMD ["--help"]
+HEALTHCHECK --interval=30s --timeout=5s CMD ["/rsetl", "status"]
+CMD ["daemon"]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rsetl/rsetl/config"
 	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/internal/limits"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/steps"
@@ -103,7 +104,7 @@ func (c *Config) Build(b *steps.Build) (sinks.Sink, error) {
 	s := &Sink{
 		csv: c.Format == "csv", overwrite: c.Mode == "overwrite", rotate: c.Rotate,
 		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{},
-		maxOpen: min(128, openLimit()/4), maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
+		maxOpen: min(128, limits.OpenFiles()/4), maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
 	}
 	if path, ok := c.ConstPath(); ok {
 		s.path = path

@@ -190,12 +190,3 @@ func syncDir(dir string) error {
 	defer d.Close()
 	return d.Sync()
 }
-
-// openLimit is how many files the process may have open.
-func openLimit() int {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<20 {
-		return 1 << 20
-	}
-	return int(l.Cur)
-}

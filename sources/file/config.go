@@ -12,6 +12,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/internal/limits"
 	"github.com/rsetl/rsetl/sources"
 	"github.com/rsetl/rsetl/sources/text"
 	"github.com/rsetl/rsetl/steps"
@@ -99,7 +100,7 @@ func (c *Config) Build(b *sources.Build) (sources.Source, error) {
 		s.now = time.Now
 	}
 	s.atEnd = c.Start == "end" || c.Start == "" && !s.once
-	s.cfg.MaxOpen = min(s.cfg.MaxOpen, max(1, openLimit()/2))
+	s.cfg.MaxOpen = min(s.cfg.MaxOpen, max(1, limits.OpenFiles()/2))
 	if s.cfg.Poll <= 0 {
 		s.cfg.Poll = config.Duration(time.Second)
 	}

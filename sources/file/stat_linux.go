@@ -33,12 +33,3 @@ func deleted(fi fs.FileInfo) int64 {
 	}
 	return st.Ctim.Nano()
 }
-
-// openLimit is how many files the process may have open.
-func openLimit() int {
-	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil || l.Cur > 1<<20 {
-		return 1 << 20
-	}
-	return int(l.Cur)
-}

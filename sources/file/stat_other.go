@@ -32,6 +32,3 @@ func idOf(fi fs.FileInfo) fileID {
 
 func born(*os.File) int64       { return 0 }
 func deleted(fs.FileInfo) int64 { return 0 }
-
-// openLimit is how many files the process may have open.
-func openLimit() int { return 1 << 20 }
