@@ -270,7 +270,7 @@ func (u *unit) back(v, old *version, err error) {
 	u.log().Error("the new version does not start; the old one runs again", "version", v.hash, "file", v.file.path, "old", old.hash, "err", err)
 	u.edit(func() {
 		u.current = old
-		u.rejected = &Rejected{Version: v.hash, Error: fmt.Sprintf("%s: it did not start, the version before runs again: %s", v.file.path, u.m.masker(v.file.raw)(err.Error()))}
+		u.rejected = &Rejected{Version: v.hash, Error: fmt.Sprintf("%s: it did not start, the version before runs again: %s", v.file.path, v.hide(err.Error()))}
 	})
 	if err := u.start(old); err != nil {
 		u.fail(err)
@@ -375,7 +375,7 @@ func (u *unit) stop() {
 	u.edit(func() {
 		u.draining = false
 		if err != nil {
-			u.note = "the run before: " + u.m.masker(n.v.file.raw)(err.Error())
+			u.note = "the run before: " + n.v.hide(err.Error())
 		}
 	})
 	if err != nil {
@@ -427,7 +427,7 @@ func (u *unit) fail(err error) {
 	d = d/2 + rand.N(d/2+1)
 	u.retry.Reset(d)
 	u.committed()
-	msg := errors.New(u.m.masker(u.current.file.raw)(err.Error()))
+	msg := errors.New(u.current.hide(err.Error()))
 	u.edit(func() { u.err, u.retryAt = msg, time.Now().Add(d) })
 	u.log().Error("pipeline failed; it is started again", "in", d.Round(time.Millisecond).String(), "err", msg)
 }
@@ -578,7 +578,7 @@ func (u *unit) status(splits bool) Status {
 				parts = append(parts, part+": "+err)
 			}
 			sort.Strings(parts)
-			s.Error = u.m.masker(n.v.file.raw)(strings.Join(parts, "; "))
+			s.Error = n.v.hide(strings.Join(parts, "; "))
 		}
 	case finished:
 		s.State = Finished

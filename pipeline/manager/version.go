@@ -2,9 +2,7 @@ package manager
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/rsetl/rsetl/pipeline"
@@ -17,7 +15,8 @@ type version struct {
 	hash    string // of the parsed content; "" where it is no YAML
 	err     error  // why it can't run: the file can't be read, or mistakes
 	places  []Mistake
-	outputs []string // files that only one pipeline may write
+	outputs []string            // files that only one pipeline may write
+	mask    func(string) string // hides the file's secrets; nil where it could not be read
 }
 
 // Mistake is one error of a file with its place.
@@ -45,12 +44,12 @@ func (m *Manager) load(f *found) (*pipeline.Plan, *version) {
 		v.name = file.Name
 	}
 	plan, err := pipeline.Compile(file, pipeline.CompileOptions{StateDir: m.o.StateDir, Log: m.o.Log})
-	mask := m.masker(f.raw)
+	v.mask = file.Errs.Mask
 	for _, e := range file.Errs.List() {
-		v.places = append(v.places, Mistake{File: e.File, Line: e.Line, Column: e.Col, Path: e.Path, Message: mask(e.Msg), Warning: e.Warning})
+		v.places = append(v.places, Mistake{File: e.File, Line: e.Line, Column: e.Col, Path: e.Path, Message: e.Msg, Warning: e.Warning})
 	}
 	if err != nil {
-		v.err = errors.New(mask(err.Error()))
+		v.err = errors.New(v.hide(err.Error()))
 		return nil, v
 	}
 	v.outputs = append(plan.OutputPaths(), m.letters(plan))
@@ -69,37 +68,10 @@ func (m *Manager) defaultLetters(name string) string {
 	return filepath.Join(m.o.StateDir, "dead", filepath.FromSlash(name)+".ndjson")
 }
 
-var (
-	variable   = regexp.MustCompile(`\$\{([^{}]*)\}`)
-	secretName = regexp.MustCompile(`(?i)pass|secret|token|key|dsn|cred|auth`)
-)
-
-// masker gives a function that hides the secrets that the file refers to: what ${file:…} holds, and variables
-// whose names say so. No message should hold one; that is the second line of defence.
-func (m *Manager) masker(raw []byte) func(string) string {
-	var pairs []string
-	for _, ref := range variable.FindAllSubmatch(raw, -1) {
-		name := string(ref[1])
-		value := ""
-		if path, ok := strings.CutPrefix(name, "file:"); ok {
-			if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > 64<<10 {
-				continue
-			}
-			b, _ := os.ReadFile(path)
-			value = strings.TrimRight(string(b), "\r\n")
-		} else {
-			name, _, _ = strings.Cut(name, ":")
-			if !secretName.MatchString(name) {
-				continue
-			}
-			value, _ = m.o.Lookup(name)
-		}
-		if len(value) >= 4 {
-			pairs = append(pairs, value, "***")
-		}
+// hide takes the file's secrets out of a text.
+func (v *version) hide(text string) string {
+	if v.mask == nil {
+		return text
 	}
-	if len(pairs) == 0 {
-		return func(s string) string { return s }
-	}
-	return strings.NewReplacer(pairs...).Replace
+	return v.mask(text)
 }
