@@ -161,6 +161,7 @@ func TestMistakes(t *testing.T) {
 		`date: {field: t, formats: []}`:                          `want at least one`,
 		`date: {field: t, formats: [UNIX, ISO8061]}`:             `formats[1]: the format "ISO8061" has the letter I, which means nothing; texts are written in single quotes; did you mean ISO8601?`,
 		`date: {field: t, formats: ["yyyy-MM-dd'T"]}`:            `has a ' without its end`,
+		`date: {field: t, formats: [1]}`:                         `no letter for a date or a time`,
 		`date: {field: t, formats: ['']}`:                        `a format is empty`,
 		`date: {field: t, formats: ['xxxx-ww-e']}`:               `the letter w`,
 		`date: {field: t, formats: [UNIX], zone: Europe/Berlim}`: `unknown time zone "Europe/Berlim"`,

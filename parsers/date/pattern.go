@@ -172,6 +172,9 @@ func parseFormat(f string) ([]op, error) {
 	if len(ops) == 0 {
 		return nil, fmt.Errorf("a format is empty")
 	}
+	if len(ops) == 1 && ops[0].kind == 0 { // literals next to each other are one
+		return nil, fmt.Errorf("the format %q has no letter for a date or a time, such as yyyy or HH", f)
+	}
 	for i := range ops {
 		o := &ops[i]
 		switch o.kind {
