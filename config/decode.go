@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -277,7 +278,7 @@ func (c *Context) value(n *yaml.Node, v reflect.Value, enum string) {
 		v.Set(m)
 	case reflect.String:
 		if s, ok := c.Scalar(n, "a text"); ok {
-			if enum != "" && c.Known() && !contains(strings.Split(enum, ","), s) {
+			if enum != "" && c.Known() && !slices.Contains(strings.Split(enum, ","), s) {
 				c.Errorf(n, "%s is none of %s%s", describe(n), strings.ReplaceAll(enum, ",", ", "), near(s, strings.Split(enum, ",")))
 			}
 			v.SetString(s)
@@ -355,7 +356,7 @@ func (c *Context) structure(n *yaml.Node, v reflect.Value, extra []string) {
 	for _, p := range c.Pairs(n) {
 		key := p.Key.Value
 		given[key] = true
-		if contains(extra, key) {
+		if slices.Contains(extra, key) {
 			continue
 		}
 		o, ok := byName[key]
@@ -438,13 +439,4 @@ func near(s string, from []string) string {
 		return fmt.Sprintf("; did you mean %q?", n)
 	}
 	return ""
-}
-
-func contains(l []string, s string) bool {
-	for _, x := range l {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

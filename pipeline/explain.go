@@ -7,7 +7,6 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/steps"
 )
 
@@ -158,17 +157,6 @@ func unique(l []string) []string {
 		if !seen[s] {
 			seen[s] = true
 			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// FieldsAt are the fields known to the plan behind its last step, metadata excluded.
-func (p *Plan) Fields() []string {
-	var out []string
-	for _, n := range p.fields[len(p.Nodes)].order {
-		if !record.IsMeta(n) {
-			out = append(out, n)
 		}
 	}
 	return out

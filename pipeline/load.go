@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -274,7 +275,7 @@ func valueOf(n *yaml.Node, key string) *yaml.Node {
 // which it decodes into common. A plain scalar is a kind without options.
 func component(c *config.Context, n *yaml.Node, what string, kinds []string, common any) (kind string, key, value *yaml.Node, ok bool) {
 	n = config.Resolve(n)
-	if n != nil && n.Kind == yaml.ScalarNode && (n.Tag != "!!null" || has(kinds, n.Value)) {
+	if n != nil && n.Kind == yaml.ScalarNode && (n.Tag != "!!null" || slices.Contains(kinds, n.Value)) {
 		key = n
 		kind = n.Value
 		value = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line, Column: n.Column}
@@ -293,22 +294,22 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 	rest.Content = nil
 	for _, p := range c.Pairs(n) {
 		k := p.Key.Value
-		if has(names, k) {
+		if slices.Contains(names, k) {
 			rest.Content = append(rest.Content, p.Key, p.Value)
 			continue
 		}
-		if key != nil && has(kinds, k) && has(kinds, kind) {
+		if key != nil && slices.Contains(kinds, k) && slices.Contains(kinds, kind) {
 			c.Errorf(p.Key, "a %s has one kind; this one is %q already: begin a new list item with `- %s:`", what, kind, k)
 			continue
 		}
-		if key == nil || has(kinds, k) {
+		if key == nil || slices.Contains(kinds, k) {
 			if key != nil { // what came before was no kind: a misspelt common key
 				c.Errorf(key, "unknown key %q%s", kind, config.Meant(kind, names))
 			}
 			kind, key, value = k, p.Key, p.Value
 			continue
 		}
-		if has(kinds, kind) {
+		if slices.Contains(kinds, kind) {
 			c.Errorf(p.Key, "unknown key %q beside %q%s", k, kind, config.Meant(k, names))
 		} else {
 			c.Errorf(p.Key, "unknown key %q%s", k, config.Meant(k, append(append([]string(nil), names...), kinds...)))
@@ -323,7 +324,7 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 }
 
 func known(c *config.Context, key *yaml.Node, what string, kinds, names []string) bool {
-	if has(kinds, key.Value) {
+	if slices.Contains(kinds, key.Value) {
 		return true
 	}
 	if w, ok := later[key.Value]; ok {
@@ -335,15 +336,6 @@ func known(c *config.Context, key *yaml.Node, what string, kinds, names []string
 		c.Errorf(key, "unknown %s %q; did you mean %q?", what, key.Value, hint)
 	} else {
 		c.Errorf(key, "unknown %s %q; there are: %s", what, key.Value, strings.Join(kinds, ", "))
-	}
-	return false
-}
-
-func has(l []string, s string) bool {
-	for _, x := range l {
-		if x == s {
-			return true
-		}
 	}
 	return false
 }
@@ -368,6 +360,15 @@ func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
 	}
 }
 
+// eachItem calls f with every item of the list below key, with its place in the path.
+func eachItem(c *config.Context, key string, items []*yaml.Node, f func(i int, item *yaml.Node)) {
+	c.In(key, func() {
+		for i, item := range items {
+			c.In(fmt.Sprintf("[%d]", i), func() { f(i, item) })
+		}
+	})
+}
+
 func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 	n = config.Resolve(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -377,27 +378,23 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 		f.Errs.Addf(n, "steps", "want a list of steps: `- grok: …`")
 		return
 	}
-	for i, item := range n.Content {
-		c.In("steps", func() {
-			c.In(fmt.Sprintf("[%d]", i), func() {
-				s := Step{broken: true}
-				defer func() { f.Steps = append(f.Steps, s) }()
-				kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
-				if !ok {
-					return
-				}
-				s.Kind, s.Node = kind, key
-				s.Spec, _ = steps.Registry.Get(kind)
-				s.Config = s.Spec.New()
-				before := f.Errs.Mistakes()
-				c.In(kind, func() {
-					s.path = c.Path()
-					c.Decode(value, s.Config)
-				})
-				s.broken = f.Errs.Mistakes() > before
-			})
+	eachItem(c, "steps", n.Content, func(_ int, item *yaml.Node) {
+		s := Step{broken: true}
+		defer func() { f.Steps = append(f.Steps, s) }()
+		kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
+		if !ok {
+			return
+		}
+		s.Kind, s.Node = kind, key
+		s.Spec, _ = steps.Registry.Get(kind)
+		s.Config = s.Spec.New()
+		before := f.Errs.Mistakes()
+		c.In(kind, func() {
+			s.path = c.Path()
+			c.Decode(value, s.Config)
 		})
-	}
+		s.broken = f.Errs.Mistakes() > before
+	})
 }
 
 func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
@@ -409,34 +406,30 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 		f.Errs.Addf(n, "sinks", "want a list of sinks: `- stdout: {}`")
 		return
 	}
-	for i, item := range items {
-		c.In("sinks", func() {
-			c.In(fmt.Sprintf("[%d]", i), func() {
-				var s Sink
-				if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
-					s.Common.Batch = *spec.Batch
-				}
-				s.broken = true
-				defer func() { f.Sinks = append(f.Sinks, s) }()
-				kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
-				if !ok {
-					return
-				}
-				s.Kind, s.Node = kind, key
-				s.Spec, _ = sinks.Registry.Get(kind)
-				s.Config = s.Spec.New()
-				before := f.Errs.Mistakes()
-				c.In(kind, func() {
-					s.path = c.Path()
-					c.Decode(value, s.Config)
-				})
-				s.broken = f.Errs.Mistakes() > before
-				if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {
-					f.Errs.Addf(key, s.path, "batch: size and in_flight are at least 1")
-				}
-			})
+	eachItem(c, "sinks", items, func(_ int, item *yaml.Node) {
+		var s Sink
+		if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
+			s.Common.Batch = *spec.Batch
+		}
+		s.broken = true
+		defer func() { f.Sinks = append(f.Sinks, s) }()
+		kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
+		if !ok {
+			return
+		}
+		s.Kind, s.Node = kind, key
+		s.Spec, _ = sinks.Registry.Get(kind)
+		s.Config = s.Spec.New()
+		before := f.Errs.Mistakes()
+		c.In(kind, func() {
+			s.path = c.Path()
+			c.Decode(value, s.Config)
 		})
-	}
+		s.broken = f.Errs.Mistakes() > before
+		if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {
+			f.Errs.Addf(key, s.path, "batch: size and in_flight are at least 1")
+		}
+	})
 }
 
 // kindOf is the first key of a component's mapping that names a kind.
@@ -448,7 +441,7 @@ func kindOf(n *yaml.Node, kinds []string) string {
 		return n.Value
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if has(kinds, n.Content[i].Value) {
+		if slices.Contains(kinds, n.Content[i].Value) {
 			return n.Content[i].Value
 		}
 	}
@@ -461,37 +454,33 @@ func (f *File) decodeTests(c *config.Context, n *yaml.Node) {
 		f.Errs.Addf(n, "tests", "want a list of tests: `- name: …`")
 		return
 	}
-	for i, item := range n.Content {
-		c.In("tests", func() {
-			c.In(fmt.Sprintf("[%d]", i), func() {
-				var t Test
-				c.Decode(item, &t)
-				t.node = item
-				if len(t.Lines) > 0 && len(t.Records) > 0 {
-					c.Errorf(item, "a test has lines or records, not both")
-				}
-				if _, err := time.Parse(time.RFC3339Nano, t.At); err != nil {
-					c.Errorf(valueOf(item, "at"), "at: %q is no time; write 2024-02-24T23:13:42Z", t.At)
-				}
-				for _, list := range []struct {
-					name  string
-					items []yaml.Node
-				}{{"records", t.Records}, {"expect", t.Expect}, {"expect_dead", t.ExpectDead}} {
-					for k := range list.items {
-						n := &list.items[k]
-						if n.Kind != yaml.MappingNode && !(list.name == "expect_dead" && n.Kind == yaml.ScalarNode && n.Tag == "!!str") {
-							want := "a mapping of fields, as in {status: 503}"
-							if list.name == "expect_dead" {
-								want = "a text that the reason contains, or a mapping with step, reason, raw"
-							}
-							f.Errs.Addf(n, fmt.Sprintf("tests[%d].%s[%d]", i, list.name, k), "want %s", want)
-						}
+	eachItem(c, "tests", n.Content, func(i int, item *yaml.Node) {
+		var t Test
+		c.Decode(item, &t)
+		t.node = item
+		if len(t.Lines) > 0 && len(t.Records) > 0 {
+			c.Errorf(item, "a test has lines or records, not both")
+		}
+		if _, err := time.Parse(time.RFC3339Nano, t.At); err != nil {
+			c.Errorf(valueOf(item, "at"), "at: %q is no time; write 2024-02-24T23:13:42Z", t.At)
+		}
+		for _, list := range []struct {
+			name  string
+			items []yaml.Node
+		}{{"records", t.Records}, {"expect", t.Expect}, {"expect_dead", t.ExpectDead}} {
+			for k := range list.items {
+				n := &list.items[k]
+				if n.Kind != yaml.MappingNode && !(list.name == "expect_dead" && n.Kind == yaml.ScalarNode && n.Tag == "!!str") {
+					want := "a mapping of fields, as in {status: 503}"
+					if list.name == "expect_dead" {
+						want = "a text that the reason contains, or a mapping with step, reason, raw"
 					}
+					f.Errs.Addf(n, fmt.Sprintf("tests[%d].%s[%d]", i, list.name, k), "want %s", want)
 				}
-				f.Tests = append(f.Tests, t)
-			})
-		})
-	}
+			}
+		}
+		f.Tests = append(f.Tests, t)
+	})
 }
 
 // optionTypes are the structs that make up a file, for schema and reference.

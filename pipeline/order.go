@@ -1,14 +1,10 @@
 package pipeline
 
-import (
-	"context"
-	"sync"
-)
+import "sync"
 
 // sequencer puts what the workers return back into dispatch order. Whoever brings the item that is
 // next runs the ordered end for it and for all that wait behind it; the others leave at once.
 type sequencer struct {
-	abort   context.Context
 	end     func(*item)
 	mu      sync.Mutex
 	last    uint64 // the last number given out
@@ -17,8 +13,8 @@ type sequencer struct {
 	running bool
 }
 
-func (s *sequencer) init(abort context.Context, end func(*item)) {
-	s.abort, s.end, s.waiting, s.next = abort, end, map[uint64]*item{}, 1
+func (s *sequencer) init(end func(*item)) {
+	s.end, s.waiting, s.next = end, map[uint64]*item{}, 1
 }
 
 // take gives the next number.

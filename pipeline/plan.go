@@ -335,7 +335,7 @@ func (c *compiler) buildFor(d *steps.Decl, name string, at int, types *fieldSet)
 	return steps.Build{
 		Decl: *d, Table: c.p.Table, Pipeline: c.p.Name, Name: name, Zone: c.zone, Now: c.o.Now,
 		Log: c.o.Log.With("pipeline", c.p.Name, "component", name), StateDir: c.o.StateDir,
-		LiveFn: live.live, AllLive: live.all,
+		LiveFn:   live.live,
 		Compiler: &expr.Compiler{Table: c.p.Table, TypeOf: func(f string) expr.Type { return types.names[f] }, Zone: c.zone, Now: c.o.Now},
 		TypeOf:   func(f string) expr.Type { return types.names[f] },
 	}

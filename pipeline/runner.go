@@ -86,7 +86,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	r.request = make(chan struct{}, 1)
 	r.flushes = make(chan chan struct{})
 	r.work = make(chan *item, p.Options.Workers)
-	r.order.init(r.abort, func(it *item) { r.guard("the ordered end", func() { r.finish(it) }) })
+	r.order.init(func(it *item) { r.guard("the ordered end", func() { r.finish(it) }) })
 	r.ledger.load(r.snap.Counters)
 	r.splits.load(r.snap.Splits)
 	r.allWhen = true

@@ -161,8 +161,6 @@ type Spec struct {
 	New func() Config
 	// Guarantee says what is promised and what voids it, for `rsetl explain`.
 	Guarantee func(Config) string
-	// ReadsStdout: at most one such sink may be in a process' pipelines at a time.
-	Stdout bool
 	// Batch gives defaults that differ from the general ones.
 	Batch *BatchConfig
 }

@@ -116,8 +116,6 @@ type Build struct {
 	StateDir string
 	// LiveFn tells whether anything later reads the field or ships it.
 	LiveFn func(name string) bool
-	// AllLive: fields unknown to the plan are shipped or read later too.
-	AllLive bool
 	// Ship lists the fields known to the plan that are shipped at this place, metadata
 	// excluded, in slot order: for sinks.
 	Ship []string

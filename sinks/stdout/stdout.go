@@ -25,7 +25,6 @@ func init() {
 		},
 		New:       func() sinks.Config { return &Config{} },
 		Guarantee: func(sinks.Config) string { return "at least once: what was printed can't be taken back" },
-		Stdout:    true,
 		// A person waits for it.
 		Batch: &sinks.BatchConfig{Interval: config.Duration(50 * time.Millisecond)},
 	})

@@ -77,7 +77,7 @@ func Try(text string, o Options) (*S, error) {
 	}
 	now := func() time.Time { return o.Now }
 	typeOf := func(f string) expr.Type { return o.Types[f] }
-	b := steps.Build{Decl: s.Decl, Table: s.Table, Pipeline: "test", Name: kind, Zone: o.Zone, Now: now, LiveFn: o.Live, AllLive: o.Live == nil,
+	b := steps.Build{Decl: s.Decl, Table: s.Table, Pipeline: "test", Name: kind, Zone: o.Zone, Now: now, LiveFn: o.Live,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), TypeOf: typeOf,
 		Compiler: &expr.Compiler{Table: s.Table, TypeOf: typeOf, Zone: o.Zone, Now: now}}
 	for _, f := range s.Decl.ReadFields {
