@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/rsetl/rsetl/expr"
 )
 
 // Context goes along while one file's nodes are decoded.
@@ -18,6 +20,10 @@ type Context struct {
 	Lookup func(string) (string, bool)
 	// Lenient: a variable that can't be resolved is a warning (rsetl check), the value counts as absent.
 	Lenient bool
+	// Patterns are the shared patterns, by name.
+	Patterns map[string]string
+	// Functions are the shared named expressions.
+	Functions expr.Macros
 
 	path    []string
 	visited int

@@ -45,6 +45,18 @@ type Errors struct {
 	list  []*Error
 
 	secrets []string
+	foreign map[*yaml.Node]*Errors
+}
+
+// Foreign tells which nodes are of other files, whose File and Lines then place mistakes. The map is read only.
+func (e *Errors) Foreign(nodes map[*yaml.Node]*Errors) { e.foreign = nodes }
+
+// of is the file that a node is of.
+func (e *Errors) of(n *yaml.Node) *Errors {
+	if o := e.foreign[n]; o != nil {
+		return o
+	}
+	return e
 }
 
 // Hide makes a secret invisible in all messages, and in what Mask is given.
@@ -73,7 +85,7 @@ func (e *Errors) Warnf(n *yaml.Node, path, format string, args ...any) {
 }
 
 func (e *Errors) add(n *yaml.Node, path, msg string, warn bool) {
-	x := &Error{File: e.File, Path: path, Msg: msg, Warning: warn}
+	x := &Error{File: e.of(n).File, Path: path, Msg: msg, Warning: warn}
 	if n != nil {
 		x.Line, x.Col = n.Line, n.Column
 	}
@@ -82,9 +94,9 @@ func (e *Errors) add(n *yaml.Node, path, msg string, warn bool) {
 
 // AddAt adds a mistake at byte off of the scalar n's value.
 func (e *Errors) AddAt(n *yaml.Node, off int, path, msg string) {
-	x := &Error{File: e.File, Path: path, Msg: msg}
+	x := &Error{File: e.of(n).File, Path: path, Msg: msg}
 	if n != nil {
-		x.Line, x.Col = e.place(n, off)
+		x.Line, x.Col = e.of(n).place(n, off)
 	}
 	e.list = append(e.list, x)
 }

@@ -1,18 +1,77 @@
 package deadletter
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
 
-// Moved is the committed mark of a file that was given another name: the letters behind it are known there too. A
-// mark of another file stays as it is.
-func Moved(committed Mark, from, to string) Mark {
+// Move gives a letter file another path and returns the mark that goes with it: the letters behind it are known
+// there too. It returns nil where the mark is of another path than from. Another file at the path to is kept beside
+// it. Done a second time, after a crash before the mark was committed, it does what is missing.
+func Move(committed Mark, from, to string) (Mark, error) {
 	var m mark
-	if json.Unmarshal(committed, &m) != nil || m.Path != from {
-		return committed
+	if err := json.Unmarshal(committed, &m); err != nil {
+		return nil, fmt.Errorf("the committed mark of dead letters can't be read: %w", err)
+	}
+	if m.Path != from || from == to {
+		return nil, nil
+	}
+	var st syscall.Stat_t
+	if err := os.MkdirAll(filepath.Dir(to), 0o750); err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(from); err == nil {
+		if err := aside(to); err != nil {
+			return nil, err
+		}
+		if err := os.Rename(from, to); err != nil {
+			return nil, err
+		}
+		if err := syncDirs(filepath.Dir(from), filepath.Dir(to)); err != nil {
+			return nil, err
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	} else if syscall.Stat(to, &st) == nil && m.Ino != 0 && (uint64(st.Dev) != m.Dev || st.Ino != m.Ino) {
+		if err := aside(to); err != nil { // another pipeline's, of before
+			return nil, err
+		}
 	}
 	m.Path = to
-	out, err := json.Marshal(m)
-	if err != nil {
-		return committed
+	return json.Marshal(m)
+}
+
+// aside renames a file to a name beside it that is free: web.ndjson to web.1.ndjson.
+func aside(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return out
+	ext := filepath.Ext(path)
+	for n := 1; ; n++ {
+		free := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return os.Rename(path, free)
+		}
+	}
+}
+
+func syncDirs(paths ...string) error {
+	for _, p := range paths {
+		d, err := os.Open(p)
+		if err != nil {
+			return err
+		}
+		err = d.Sync()
+		d.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -181,7 +182,19 @@ func (r *Runner) commit(ctx context.Context, c *state.Commit) error {
 	if err := r.abort.Err(); err != nil {
 		return context.Cause(r.abort)
 	}
-	return r.o.Store.Commit(ctx, r.plan.Name, c)
+	if r.birth {
+		parts := maps.Clone(c.Parts)
+		if parts == nil {
+			parts = map[string][]byte{}
+		}
+		parts[originPart] = []byte(r.origin)
+		c.Parts = parts
+	}
+	err := r.o.Store.Commit(ctx, r.plan.Name, c)
+	if err == nil {
+		r.birth = false
+	}
+	return err
 }
 
 // commitPart commits one sink's part alone: what it must have recorded before its first byte.

@@ -6,13 +6,14 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"maps"
+	"slices"
 	"sort"
 	"sync"
 	"time"
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/rsetl/rsetl/deadletter"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -182,13 +183,17 @@ func CommittedReport(name string, s *state.Snapshot) Report {
 }
 
 // Version is a hash of the file's parsed content: comments, blanks and styles of quoting don't count. It is ""
-// where the file is no YAML. Variables count by their names, so that nothing of a secret is in it.
+// where the file is no YAML. What it uses of shared files counts. Variables count by their names, so that nothing of a secret is in it.
 func (f *File) Version() string {
 	if f.root == nil {
 		return ""
 	}
 	h := sha256.New()
 	hashNode(h, f.root)
+	for _, use := range slices.Sorted(maps.Keys(f.uses)) {
+		fmt.Fprintf(h, "%q", use)
+		hashNode(h, f.uses[use])
+	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
@@ -202,13 +207,4 @@ func hashNode(h hash.Hash, n *yaml.Node) {
 		hashNode(h, c)
 	}
 	h.Write([]byte{')'})
-}
-
-// MoveLetters tells the store that a pipeline's dead letters have another path. The pipeline doesn't run.
-func MoveLetters(ctx context.Context, store state.Store, name, from, to string) error {
-	s, err := store.Load(ctx, name)
-	if err != nil || s.Parts[lettersPart] == nil {
-		return err
-	}
-	return store.Commit(ctx, name, &state.Commit{Parts: map[string][]byte{lettersPart: deadletter.Moved(s.Parts[lettersPart], from, to)}})
 }

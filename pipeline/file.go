@@ -22,8 +22,10 @@ type File struct {
 	Sinks   []Sink
 	Tests   []Test
 
-	Errs *config.Errors
-	root *yaml.Node
+	Errs   *config.Errors
+	root   *yaml.Node
+	shared *Shared
+	uses   map[string]*yaml.Node // what of the shared files it uses
 }
 
 // Options are the keys of a pipeline file that are not components.

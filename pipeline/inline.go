@@ -125,7 +125,7 @@ func putLines(p *Plan, b *record.Batch, lines []string) error {
 	if !p.File.Source.Spec.Lines {
 		src.Multiline = nil
 	}
-	f, err := text.FromBuild(&sources.Build{Build: steps.Build{Name: "source"}, Common: src, Clock: p.now, CompilePattern: compilePattern}, 16<<20)
+	f, err := text.FromBuild(&sources.Build{Build: steps.Build{Name: "source"}, Common: src, Clock: p.now, CompilePattern: p.File.compilePattern}, 16<<20)
 	if err != nil {
 		return err
 	}

@@ -30,9 +30,11 @@ type LoadOptions struct {
 	StateDir string
 	// Lookup resolves other variables; nil: the environment.
 	Lookup func(string) (string, bool)
+	// Shared is what the file's folder shares; LoadFile reads it where it is nil.
+	Shared *Shared
 }
 
-// LoadFile reads and decodes a pipeline file. All its mistakes are in File.Errs; the
+// LoadFile reads and decodes a pipeline file, with the shared files beside it. All its mistakes are in File.Errs; the
 // error is theirs.
 func LoadFile(path string, o LoadOptions) (*File, error) {
 	f, err := os.Open(path)
@@ -51,6 +53,11 @@ func LoadFile(path string, o LoadOptions) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Shared == nil {
+		if o.Shared, err = SharedBeside(path); err != nil {
+			return nil, err
+		}
+	}
 	return Load(path, data, o)
 }
 
@@ -65,6 +72,12 @@ func Load(path string, data []byte, o LoadOptions) (file *File, err error) {
 	}
 	file.root = root
 	c := &config.Context{Errs: file.Errs, Lenient: o.Lenient}
+	if file.shared = o.Shared; file.shared != nil {
+		file.uses = map[string]*yaml.Node{}
+		c.Patterns, c.Functions = file.shared.texts(), file.shared.macros
+		file.Errs.Foreign(file.shared.nodes)
+		file.usedBelow(root)
+	}
 	lookup := o.Lookup
 	if lookup == nil {
 		lookup = os.LookupEnv
@@ -183,8 +196,8 @@ func yamlHint(lines []string, line int, msg string) (at int, hint string) {
 // later are keys and kinds of the design that this version doesn't run yet.
 var later = map[string]string{
 	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
-	"connections": "shared connections", "patterns": "shared patterns", "functions": "shared functions", "state": "window state",
-	"elasticsearch": "the sink elasticsearch", "mysql": "the sink mysql", "postgres": "the sink postgres", "rocketmq": "rocketmq",
+	"state":    "window state",
+	"postgres": "the sink postgres", "rocketmq": "rocketmq",
 	"kv": "kv", "csv": "csv", "dissect": "dissect", "syslog": "syslog",
 }
 
@@ -193,7 +206,7 @@ func notYet(what string) string { return "not yet: this version of rsetl does no
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (f *File) decode(c *config.Context, root *yaml.Node) {
-	components := []string{"source", "steps", "sinks", "tests"}
+	components := append([]string{"source", "steps", "sinks", "tests"}, sharedKeys...)
 	c.DecodeStruct(without(root, later), &f.Options, components...)
 	var source, stepsNode, sinksNode, tests *yaml.Node
 	probe := &config.Context{Errs: &config.Errors{}}
@@ -208,6 +221,9 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 		case "tests":
 			tests = p.Value
 		default:
+			if slices.Contains(sharedKeys, p.Key.Value) {
+				f.Errs.Addf(p.Key, p.Key.Value, "stands in a shared file: one of this folder whose name begins with _, as in _shared.yaml")
+			}
 			if what, ok := later[p.Key.Value]; ok {
 				f.Errs.Addf(p.Key, p.Key.Value, "%s", notYet(what))
 			}
@@ -351,7 +367,11 @@ func (f *File) decodeSource(c *config.Context, n *yaml.Node) {
 	s.Kind, s.Node, s.Spec = kind, key, spec
 	s.Config = spec.New()
 	before := f.Errs.Mistakes()
-	c.In(kind, func() { c.Decode(value, s.Config) })
+	c.In(kind, func() {
+		if v := f.connect(c, kind, value); v != nil {
+			c.Decode(v, s.Config)
+		}
+	})
 	s.broken = f.Errs.Mistakes() > before
 	if !spec.Lines {
 		if s.Common.Multiline != nil {
@@ -423,7 +443,9 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 		before := f.Errs.Mistakes()
 		c.In(kind, func() {
 			s.path = c.Path()
-			c.Decode(value, s.Config)
+			if v := f.connect(c, kind, value); v != nil {
+				c.Decode(v, s.Config)
+			}
 		})
 		s.broken = f.Errs.Mistakes() > before
 		if s.Common.Batch.Size < 1 || s.Common.Batch.InFlight < 1 {

@@ -354,7 +354,7 @@ func (c *compiler) build() {
 		return
 	}
 	src, err := f.Source.Config.Build(&sources.Build{Build: b, Common: f.Source.Common, Once: c.o.Once, Clock: c.o.Now, Log: b.Log,
-		CompilePattern: compilePattern})
+		CompilePattern: c.p.File.compilePattern})
 	if err != nil {
 		f.Errs.Addf(f.Source.Node, "source."+f.Source.Kind, "%v", err)
 	}
@@ -423,5 +423,7 @@ func (c *compiler) ship(set *fieldSet) []string {
 	return out
 }
 
-// compilePattern compiles multiline's pattern, with grok's names.
-func compilePattern(pattern string) (sources.Matcher, error) { return grok.CompileMatcher(pattern) }
+// compilePattern compiles multiline's pattern, with grok's names and the shared ones.
+func (f *File) compilePattern(pattern string) (sources.Matcher, error) {
+	return grok.CompileMatcher(pattern, f.shared.texts())
+}

@@ -35,6 +35,8 @@ type Runner struct {
 	now  func() time.Time
 
 	snap    *state.Snapshot
+	origin  string // the name that sinks know
+	birth   bool   // it is still to be committed
 	caches  []*batch.Cache
 	letters *deadletter.Writer
 	budget  *budget
@@ -76,6 +78,9 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	var err error
 	if r.snap, err = o.Store.Load(ctx, p.Name); err != nil {
 		return nil, fmt.Errorf("pipeline %s: read its state: %w", p.Name, err)
+	}
+	if r.origin, r.birth, err = origin(ctx, o.Store, p.Name, r.snap); err != nil {
+		return nil, fmt.Errorf("pipeline %s: read the names that sinks know: %w", p.Name, err)
 	}
 	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{Log: r.log, Passed: passed(r.snap.Splits)})
 	if err != nil {
@@ -153,7 +158,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	defer func() { r.ledger.ended(time.Since(start)) }()
 	for i, c := range r.caches {
 		s := r.plan.Sinks[i]
-		c.Start(r.abort, &sinks.Env{Pipeline: r.plan.Name, Name: s.Name, Log: r.log, Fresh: len(r.snap.Counters) == 0,
+		c.Start(r.abort, &sinks.Env{Pipeline: r.origin, Name: s.Name, Log: r.log, Fresh: len(r.snap.Counters) == 0,
 			State: r.snap.Parts[sinkPart(s.Name)], StateDir: r.o.StateDir})
 	}
 	var lanes sync.WaitGroup

@@ -121,7 +121,7 @@ type Reject struct {
 
 // Env is what a sink gets at Start.
 type Env struct {
-	Pipeline string // namespace/name
+	Pipeline string // namespace/name; a renamed pipeline keeps its first, so that positions at the sink stay known
 	Name     string // the sink's name within the pipeline
 	Log      *slog.Logger
 	Fresh    bool   // no position of this pipeline is committed yet: overwrite and replace may act

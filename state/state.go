@@ -90,7 +90,7 @@ type Store interface {
 	// Pipelines names those that have state.
 	Pipelines(ctx context.Context) ([]string, error)
 	// Remove deletes all state of a pipeline; Rename moves it, as a whole, to another name that must be free.
-	// One that has no state is no error.
+	// Where there is none to remove or to move, that is no error, so that both can be done again.
 	Remove(ctx context.Context, pipeline string) error
 	Rename(ctx context.Context, from, to string) error
 	Close() error

@@ -33,6 +33,10 @@ func (e *Expr) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		e.Report(c.Errs, err)
 		return
 	}
+	if x, err = c.Functions.Expand(x); err != nil {
+		e.Report(c.Errs, err)
+		return
+	}
 	e.Expr = x
 	// Unknown functions and the like are told here, whatever else is wrong with the file. Types are not known yet.
 	if _, err := (&expr.Compiler{Table: record.NewTable()}).Compile(x); err != nil {
@@ -41,7 +45,7 @@ func (e *Expr) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 }
 
 // Report adds an *expr.Error at its place in the file.
-func (e *Expr) Report(errs *config.Errors, err error) { report(errs, e.Node, e.path, err) }
+func (e *Expr) Report(errs *config.Errors, err error) { Report(errs, e.Node, e.path, err) }
 
 // JSONSchema is how an expression appears in the schema.
 func (Expr) JSONSchema() map[string]any {
@@ -71,14 +75,15 @@ func (t *Template) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 }
 
 // Report adds an *expr.Error at its place in the file.
-func (t *Template) Report(errs *config.Errors, err error) { report(errs, t.Node, t.path, err) }
+func (t *Template) Report(errs *config.Errors, err error) { Report(errs, t.Node, t.path, err) }
 
 // JSONSchema is how a template appears in the schema.
 func (Template) JSONSchema() map[string]any {
 	return map[string]any{"type": "string", "description": "text with %{field}"}
 }
 
-func report(errs *config.Errors, n *yaml.Node, path string, err error) {
+// Report adds an error about the text of node n; an *expr.Error at its place in it.
+func Report(errs *config.Errors, n *yaml.Node, path string, err error) {
 	var xe *expr.Error
 	if !errors.As(err, &xe) {
 		errs.Addf(n, path, "%v", err)
@@ -106,7 +111,7 @@ func (f *FieldPath) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	}
 	p, err := expr.ParsePath(s)
 	if err != nil {
-		report(c.Errs, n, c.Path(), err)
+		Report(c.Errs, n, c.Path(), err)
 		return
 	}
 	f.Name = p
@@ -123,7 +128,7 @@ func Paths[T any](c *config.Context, m config.Map[T]) []string {
 	for _, e := range m {
 		p, err := expr.ParsePath(e.Key)
 		if err != nil {
-			report(c.Errs, e.Node, c.Path(), err)
+			Report(c.Errs, e.Node, c.Path(), err)
 		} else if strings.HasPrefix(p, "@") && !record.Under(p, "@timestamp") {
 			c.Errorf(e.Node, "%s: names with @ are metadata and can't be set; only @timestamp can", p)
 		}

@@ -53,7 +53,7 @@ func pipelineFiles(args []string) ([]string, error) {
 				}
 				return nil
 			}
-			if ext := filepath.Ext(name); !d.IsDir() && (ext == ".yaml" || ext == ".yml") {
+			if ext := filepath.Ext(name); !d.IsDir() && (ext == ".yaml" || ext == ".yml") && !pipeline.IsShared(path) {
 				out = append(out, path)
 			}
 			return nil
@@ -78,7 +78,25 @@ func (a *app) load(files []string, together bool, lo pipeline.LoadOptions, co pi
 	mistakes := 0
 	names := map[string]string{}
 	paths := map[string]string{}
+	shared := map[string]bool{} // folders
 	for _, path := range files {
+		if pipeline.IsShared(path) {
+			fmt.Fprintf(a.err, "%s: a file whose name begins with _ holds what pipelines share; it is read with each pipeline of its folder\n", path)
+			mistakes++
+			continue
+		}
+		if dir := filepath.Dir(path); !shared[dir] {
+			shared[dir] = true
+			s, err := pipeline.SharedBeside(path)
+			if err == nil {
+				for _, errs := range s.Errs {
+					for _, e := range errs.List() {
+						fmt.Fprintln(a.err, e)
+					}
+					mistakes += errs.Mistakes()
+				}
+			}
+		}
 		f, err := pipeline.LoadFile(path, lo)
 		if f == nil {
 			fmt.Fprintln(a.err, err)

@@ -63,6 +63,7 @@ func (g *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	if g.Dict = maps.Clone(set); g.Dict == nil {
 		return
 	}
+	maps.Copy(g.Dict, c.Patterns)
 	for _, d := range g.Definitions {
 		if !nameForm.MatchString(d.Key) {
 			c.Errorf(d.Node, "definitions: %q is no pattern's name; use letters, digits and _", d.Key)

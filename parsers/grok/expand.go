@@ -2,6 +2,7 @@ package grok
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -255,10 +256,14 @@ func Compile(source string, dict Dictionary, keep func(field string) bool) (*Pat
 	return &Pattern{Source: source, Regex: re, Captures: x.Captures}, nil
 }
 
-// CompileMatcher compiles a pattern with the ecs set's names for yes-or-no answers: for multiline, which has patterns but no
+// CompileMatcher compiles a pattern with the names of the ecs set and of more for yes-or-no answers: for multiline, which has patterns but no
 // captures. Match may be called from any number of goroutines at once; a text that needs too long does not match.
-func CompileMatcher(source string) (interface{ Match(text []byte) bool }, error) {
+func CompileMatcher(source string, more map[string]string) (interface{ Match(text []byte) bool }, error) {
 	dict, _ := Set("ecs")
+	if len(more) > 0 {
+		dict = maps.Clone(dict)
+		maps.Copy(dict, more)
+	}
 	p, err := Compile(source, dict, func(string) bool { return false })
 	if err != nil {
 		return nil, err

@@ -188,7 +188,7 @@ func TestSyslogAndApache(t *testing.T) {
 }
 
 func TestCompileMatcher(t *testing.T) {
-	m, err := CompileMatcher(`^%{TIMESTAMP_ISO8601} |^(?!\s)`)
+	m, err := CompileMatcher(`^%{TIMESTAMP_ISO8601} |^(?!\s)`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,10 +203,10 @@ func TestCompileMatcher(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, err := CompileMatcher(`%{NOSUCH}`); err == nil {
+	if _, err := CompileMatcher(`%{NOSUCH}`, nil); err == nil {
 		t.Error("an unknown pattern is no mistake")
 	}
-	if m, err := CompileMatcher(`^\s`); err != nil || !m.Match([]byte(" x")) || m.Match([]byte("x")) {
+	if m, err := CompileMatcher(`^\s`, nil); err != nil || !m.Match([]byte(" x")) || m.Match([]byte("x")) {
 		t.Error(err)
 	}
 }

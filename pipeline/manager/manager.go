@@ -6,6 +6,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -58,9 +60,11 @@ type Manager struct {
 	problems []Problem
 	confErr  error
 	scanned  bool
-	known    map[string]*version   // by path: what was parsed of each file last
-	gone     map[string]goneRecord // pipelines that have stopped, by name
-	before   map[string]remembered // of the run of the program before, until the first scan
+	sharing  map[string]*pipeline.Shared // by namespace: as its files are
+	good     map[string]*pipeline.Shared // the last without mistakes, or the first
+	known    map[string]*version         // by path: what was parsed of each file last
+	gone     map[string]goneRecord       // pipelines that have stopped, by name
+	before   map[string]remembered       // of the run of the program before, until the first scan
 
 	scans    chan chan error // someone wants a rescan and waits for it
 	stopping context.Context
@@ -81,8 +85,9 @@ type Manager struct {
 
 // goneRecord is a pipeline whose file was deleted.
 type goneRecord struct {
-	hash string
-	at   time.Time
+	hash  string
+	at    time.Time
+	state string // the name that its state has
 }
 
 // renameWithin is how long after a deletion a file with the same content counts as the old one renamed.
@@ -114,7 +119,7 @@ func New(o Options) *Manager {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
-	m := &Manager{o: o, units: map[string]*unit{}, known: map[string]*version{}, gone: map[string]goneRecord{}, scans: make(chan chan error),
+	m := &Manager{o: o, good: map[string]*pipeline.Shared{}, units: map[string]*unit{}, known: map[string]*version{}, gone: map[string]goneRecord{}, scans: make(chan chan error),
 		ended: make(chan struct{}), broken: make(chan error, 1), claims: map[string]*unit{}, counts: map[string]int64{}}
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	return m
@@ -246,6 +251,8 @@ func (m *Manager) apply(l *listing, err error) {
 		m.problem(ns, l.unread[ns].Error())
 	}
 
+	m.shared(l)
+
 	byPath := map[string]*unit{}
 	for _, u := range m.units {
 		u.mu.Lock()
@@ -271,7 +278,6 @@ func (m *Manager) apply(l *listing, err error) {
 	for i := range l.files {
 		f := &l.files[i]
 		if f.shared {
-			m.problem(f.path, fmt.Sprintf("%s: not yet: this version of rsetl does not have shared files (a name that begins with _)", f.path))
 			continue
 		}
 		v := m.known[f.path]
@@ -344,13 +350,13 @@ func (m *Manager) apply(l *listing, err error) {
 			rename(u, old, v)
 			continue
 		}
-		m.gone[old] = goneRecord{hash, time.Now()}
+		m.gone[old] = goneRecord{hash, time.Now(), old}
 		u.ask(want{gone: true})
 	}
 	if !m.scanned {
 		for name, r := range m.before {
 			if _, unread := l.unread[nsOf(name)]; wanted[name] == nil && !unread {
-				m.gone[name] = goneRecord{r.Version, time.Now()}
+				m.gone[name] = goneRecord{r.Version, time.Now(), cmp.Or(r.State, name)}
 			}
 		}
 	}
@@ -361,21 +367,24 @@ func (m *Manager) apply(l *listing, err error) {
 			delete(m.gone, name)
 			continue
 		}
-		from := ""
+		from, state := "", ""
 		for _, old := range slices.Sorted(maps.Keys(m.gone)) {
 			if r := m.gone[old]; old != name && m.units[old] == nil && wanted[old] == nil && v.err == nil && r.hash != "" && r.hash == v.hash &&
 				time.Since(r.at) < renameWithin && from == "" {
-				from = old
+				from, state = old, r.state
 			}
 		}
 		delete(m.gone, from)
 		delete(m.gone, name)
-		u := m.newUnit(name, from)
+		u := m.newUnit(name, state)
 		r, ok := m.before[name]
 		if !ok {
 			r = m.before[from]
 		}
 		u.paused, u.memory = r.Paused, r.Version
+		if r.State != "" {
+			u.from = r.State
+		}
 		m.units[name] = u
 		u.ask(want{v: v})
 		m.loops.Add(1)
@@ -650,6 +659,7 @@ func (m *Manager) Check(name string) ([]Mistake, error) {
 		if l.files[i].path != f.path {
 			continue
 		}
+		l.files[i].with = f.with
 		_, v := m.load(&l.files[i])
 		if v.err != nil && len(v.places) == 0 {
 			return []Mistake{{File: f.path, Message: v.err.Error()}}, nil

@@ -469,13 +469,6 @@ func TestReload(t *testing.T) {
 			e.write("conf.d/a.yaml", e.pipe("a", e.out, "memory: 1MiB\n"))
 			e.until("new version", func() bool { return e.status("default/a").Version != e.first.Version })
 		}},
-		{"a shared file", func(e env) {
-			e.write("conf.d/_shared.yaml", "patterns: {A: b}\n")
-			e.rescan()
-			if p := e.m.Problems(); len(p) != 1 || !strings.Contains(p[0].Error, "not yet") {
-				e.t.Error(p)
-			}
-		}},
 		{"a name twice", func(e env) {
 			e.write("conf.d/0.yaml", e.pipe("b", e.out, "name: a\n"))
 			e.rescan()

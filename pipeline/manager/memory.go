@@ -13,6 +13,7 @@ import (
 type remembered struct {
 	Version string `json:"version,omitempty"` // the last that was accepted, to know a file that is renamed meanwhile
 	Paused  bool   `json:"paused,omitempty"`
+	State   string `json:"state,omitempty"` // the name that its state has in the store until it is moved to the file's new one
 }
 
 func (m *Manager) memoryPath() string { return filepath.Join(m.o.StateDir, "pipelines.json") }
@@ -32,7 +33,8 @@ func (m *Manager) remember() (map[string]remembered, error) {
 	return out, nil
 }
 
-// memorise writes down which pipelines there are, where that changed.
+// memorise writes down which pipelines there are, where that changed. A rename is in it before the state is moved and
+// until that is done, so that a crash between finds the state.
 func (m *Manager) memorise() {
 	m.memoryMu.Lock()
 	defer m.memoryMu.Unlock()
@@ -46,8 +48,14 @@ func (m *Manager) memorise() {
 		u.mu.Lock()
 		if !u.want.gone {
 			r := remembered{Version: u.memory, Paused: u.paused}
-			if u.want.v.err == nil {
+			switch {
+			case u.want.v.err == nil:
 				r.Version = u.want.v.hash
+			case u.current != nil:
+				r.Version = u.current.hash
+			}
+			if u.from != u.name {
+				r.State = u.from
 			}
 			now[name] = r
 		}
@@ -84,6 +92,12 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	}
 	if err != nil {
 		os.Remove(tmp)
+		return err
 	}
-	return err
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }

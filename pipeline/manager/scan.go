@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/rsetl/rsetl/pipeline"
 )
 
 // maxFile bounds a pipeline file.
@@ -19,8 +21,9 @@ const maxFile = 4 << 20
 // found is one file of the folder as it is now.
 type found struct {
 	path, ns string
-	shared   bool      // its name begins with _
-	id       [2]uint64 // device and inode: a rename keeps them, a copy doesn't
+	shared   bool             // its name begins with _
+	with     *pipeline.Shared // what its folder shares
+	id       [2]uint64        // device and inode: a rename keeps them, a copy doesn't
 	raw      []byte
 	err      error // it is there and can't be read
 }
@@ -78,7 +81,7 @@ func (l *listing) add(path string, e fs.DirEntry, ns string) {
 	if ext := filepath.Ext(name); ext != ".yaml" && ext != ".yml" || name[0] == '.' || name[0] == '#' || e.IsDir() {
 		return
 	}
-	f := found{path: path, ns: ns, shared: name[0] == '_'}
+	f := found{path: path, ns: ns, shared: pipeline.IsShared(name)}
 	st, err := os.Stat(path)
 	if err == nil {
 		if sys, ok := st.Sys().(*syscall.Stat_t); ok {
@@ -119,11 +122,64 @@ func (l *listing) sum() [32]byte {
 }
 
 func (f *found) same(o *found) bool {
-	return o != nil && f.path == o.path && f.ns == o.ns && f.err == nil && o.err == nil && bytes.Equal(f.raw, o.raw)
+	return o != nil && f.path == o.path && f.ns == o.ns && f.with == o.with && f.err == nil && o.err == nil && bytes.Equal(f.raw, o.raw)
 }
 
 // baseName is what a pipeline is named after its file.
 func (f *found) baseName() string {
 	b := filepath.Base(f.path)
 	return f.ns + "/" + strings.TrimSuffix(strings.TrimSuffix(b, ".yml"), ".yaml")
+}
+
+// shared loads what each namespace shares. Where a file has mistakes or can't be read, what was there before is kept for the
+// pipelines that run; the mistakes are told.
+func (m *Manager) shared(l *listing) {
+	texts := map[string][]pipeline.SharedFile{}
+	unread := map[string]error{}
+	for i := range l.files {
+		f := &l.files[i]
+		switch {
+		case !f.shared:
+		case f.err != nil:
+			unread[f.ns] = f.err
+			m.problem(f.path, f.err.Error())
+		default:
+			texts[f.ns] = append(texts[f.ns], pipeline.SharedFile{Path: f.path, Data: f.raw})
+		}
+	}
+	now := map[string]*pipeline.Shared{}
+	for ns := range l.namespaces() {
+		old := m.sharing[ns]
+		s := pipeline.LoadShared(texts[ns])
+		if old != nil && old.Sum == s.Sum {
+			s = old
+		}
+		now[ns] = s
+		failed := unread[ns] != nil
+		for _, errs := range s.Errs {
+			for _, e := range errs.List() {
+				failed = failed || !e.Warning
+				m.problem(e.File, e.Error())
+			}
+		}
+		good := m.good[ns]
+		if !failed || good == nil {
+			m.good[ns], good = s, s
+		}
+		for i := range l.files {
+			if l.files[i].ns == ns {
+				l.files[i].with = good
+			}
+		}
+	}
+	m.sharing = now
+}
+
+// namespaces are those that have a file.
+func (l *listing) namespaces() map[string]bool {
+	out := map[string]bool{}
+	for i := range l.files {
+		out[l.files[i].ns] = true
+	}
+	return out
 }

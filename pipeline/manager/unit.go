@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
@@ -51,9 +49,9 @@ type unit struct {
 	last     *pipeline.Report // of the run before, or the store's
 	lastAt   time.Time        // of the last checkpoint
 	restarts int64
+	from     string // the name that its state has in the store; "" before the first start. Only the goroutine changes it
 
 	// The goroutine's own.
-	from    string    // the name that its state has in the store; "" before the first start
 	prev    *version  // what ran before current and runs again where that doesn't last
 	proved  time.Time // from then on current has proved to work
 	attempt int
@@ -170,6 +168,7 @@ func (u *unit) loop() {
 		case w.gone:
 			u.retry.Stop()
 			u.stop()
+			u.leave()
 			u.claim()
 			u.prev = nil
 			u.edit(func() { u.current, u.rejected, u.err, u.finished, u.handled = nil, nil, nil, false, w.seq })
@@ -313,12 +312,12 @@ func (u *unit) start(v *version) error {
 	}
 	ctx := context.Background()
 	if u.from != "" && u.from != v.name {
-		if err := u.move(ctx, u.from, v.name); err != nil {
+		if err := u.move(ctx, v.name); err != nil {
 			return err
 		}
 		u.claim(names[:len(names)-1]...)
 	}
-	u.from = v.name
+	u.edit(func() { u.from = v.name })
 	plan, again := u.m.load(&v.file)
 	if again.err != nil {
 		return again.err
@@ -339,27 +338,39 @@ func (u *unit) start(v *version) error {
 	return nil
 }
 
-// move gives the state and the dead letters the file's new name.
-func (u *unit) move(ctx context.Context, from, to string) error {
+// move gives the state and the dead letters the file's new name. It can be done again after a crash.
+func (u *unit) move(ctx context.Context, to string) error {
+	from := u.from
 	err := u.m.o.Store.Rename(ctx, from, to)
-	if errors.Is(err, state.ErrConflict) {
+	switch {
+	case errors.Is(err, state.ErrConflict):
 		u.log().Warn("the file was renamed, but its new name has state already and goes on from that", "from", from, "to", to)
-		return nil
+	case err != nil:
+		return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
+	default:
+		if err := pipeline.Moved(ctx, u.m.o.Store, from, to, u.m.defaultLetters(from), u.m.defaultLetters(to)); err != nil {
+			return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
+		}
+		u.log().Info("the file was renamed; its state moved along", "from", from, "to", to)
+	}
+	u.edit(func() { u.from = to })
+	u.m.memorise() // before another pipeline may have the old name
+	return nil
+}
+
+// leave moves the state of a pipeline that was renamed and then deleted, before it ran under its new name.
+func (u *unit) leave() {
+	name := u.nameNow()
+	if u.from == "" || u.from == name {
+		return
+	}
+	err := u.claimAll([]string{"pipeline " + u.from, "pipeline " + name})
+	if err == nil {
+		err = u.move(context.Background(), name)
 	}
 	if err != nil {
-		return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
+		u.log().Warn("the pipeline's state keeps its old name", "old", u.from, "err", err)
 	}
-	old, now := u.m.defaultLetters(from), u.m.defaultLetters(to)
-	if _, err := os.Lstat(now); errors.Is(err, os.ErrNotExist) {
-		if err := os.MkdirAll(filepath.Dir(now), 0o750); err == nil {
-			_ = os.Rename(old, now) // there may be none; letters that stay where they are are none the worse
-		}
-		if err := pipeline.MoveLetters(ctx, u.m.o.Store, to, old, now); err != nil {
-			u.log().Warn("some dead letters may be written twice", "err", err)
-		}
-	}
-	u.log().Info("the file was renamed; its state moved along", "from", from, "to", to)
-	return nil
 }
 
 // stop ends the run: it drains, or gives up after the version's `drain`.

@@ -37,7 +37,7 @@ func (m *Manager) load(f *found) (*pipeline.Plan, *version) {
 		return nil, v
 	}
 	// Relative paths and messages are those of the file; nothing is read again, so that a version stays what it is.
-	file, _ := pipeline.Load(f.path, f.raw, pipeline.LoadOptions{StateDir: m.o.StateDir, Lookup: m.o.Lookup})
+	file, _ := pipeline.Load(f.path, f.raw, pipeline.LoadOptions{StateDir: m.o.StateDir, Lookup: m.o.Lookup, Shared: f.with})
 	v.hash = file.Version()
 	if file.Name != "" {
 		file.Name = f.ns + file.Name[strings.IndexByte(file.Name, '/'):]

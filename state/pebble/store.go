@@ -463,13 +463,13 @@ func (s *Store) Rename(ctx context.Context, from, to string) error {
 		return err
 	}
 	return s.use(ctx, func(db *pebble.DB) error {
+		if ok, err := exists(db, from); err != nil || !ok {
+			return err
+		}
 		if taken, err := exists(db, to); err != nil {
 			return err
 		} else if taken {
 			return fmt.Errorf("rename the state of %s to %s: %w: the new name has state already", from, to, state.ErrConflict)
-		}
-		if ok, err := exists(db, from); err != nil || !ok {
-			return err
 		}
 		lo, hi := pipelineRange(from)
 		dest, destEnd := pipelineRange(to)

@@ -418,6 +418,10 @@ func rename(t *testing.T, s state.Store) {
 	equal(t, "moved", dump("ns/new"), want)
 	equal(t, "the old name", dump("p"), "fresh true\n")
 	equal(t, "names", list(t, s), []string{"ns/new", "taken"})
+	if err := s.Rename(ctx, "p", "ns/new"); err != nil {
+		t.Errorf("a rename done again: %v", err)
+	}
+	equal(t, "done again", dump("ns/new"), want)
 	equal(t, "the other", dump("taken"), other)
 	Commit(t, s, "p", &state.Commit{Counters: map[string]int64{"in": 9}})
 	equal(t, "the old name anew", dump("p"), "fresh false\ncounter \"in\" 9\n")

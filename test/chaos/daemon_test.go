@@ -3,7 +3,6 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -82,6 +81,15 @@ func (d *rsetlDaemon) status() (out []daemonStatus) {
 	return out
 }
 
+func (d *rsetlDaemon) knows(name string) bool {
+	for _, s := range d.status() {
+		if s.Pipeline == name {
+			return true
+		}
+	}
+	return false
+}
+
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(60 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
@@ -91,10 +99,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// renames adds renamed files to TestDaemonCrash. A SIGKILL in the middle of a rename can still make lines come twice.
-var renames = flag.Bool("renames", false, "rename pipelines' files too (known to double lines)")
-
-// TestDaemonCrash kills the daemon in the middle of reloads, with broken versions among them: every line is in
+// TestDaemonCrash kills the daemon in the middle of reloads, with broken versions and renamed files among them: every line is in
 // the file or in the dead letters, once.
 func TestDaemonCrash(t *testing.T) {
 	s := *seed
@@ -111,6 +116,7 @@ func TestDaemonCrash(t *testing.T) {
 	}
 	const pipelines = 3
 	name := [pipelines]string{}
+	renamed := [pipelines]bool{} // and nothing tells that rsetl knows
 	text := [pipelines]string{}
 	good := func(i int) string {
 		return fmt.Sprintf(`
@@ -180,18 +186,25 @@ checkpoint: {interval: %[5]dms}
 		}
 		for range r.IntN(4) {
 			i := r.IntN(pipelines)
+			if renamed[i] { // a change and a rename at once are a new pipeline
+				until(t, "the renamed pipeline is known", func() bool { return d.knows("default/" + name[i]) })
+				renamed[i] = false
+			}
 			switch k := r.IntN(4); {
 			case k == 0:
 				put(i, "source: [")
-			case k == 1 && *renames:
+			case k == 1:
 				put(i, text[i])
 				old := name[i]
 				if name[i] = fmt.Sprintf("q%d", i); old == name[i] {
 					name[i] = fmt.Sprintf("p%d", i)
 				}
-				// As an operator does, while what it was is known to rsetl: a change and a rename at once are a new pipeline.
+				// As an operator does: what the file was is known to rsetl.
 				until(t, "the API answers", func() bool { return len(d.status()) > 0 })
-				exec.Command(binary.Path(t), "reload", "--state-dir", filepath.Join(dir, "state")).Run()
+				if out, err := exec.Command(binary.Path(t), "reload", old, "--state-dir", filepath.Join(dir, "state")).CombinedOutput(); err != nil {
+					t.Fatalf("%v\n%s", err, out)
+				}
+				renamed[i] = true
 				if err := os.Rename(filepath.Join(dir, "conf.d", old+".yaml"), filepath.Join(dir, "conf.d", name[i]+".yaml")); err != nil {
 					t.Fatal(err)
 				}
