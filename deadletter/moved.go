@@ -7,13 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 )
 
 // Move gives a letter file another path and returns the mark that goes with it: the letters behind it are known
-// there too. It returns nil where the mark is of another path than from. Another file at the path to is kept beside
-// it. Done a second time, after a crash before the mark was committed, it does what is missing.
+// there too. It returns nil where the mark is of another path than from. Another file at the path to becomes
+// a segment of it. Done a second time, after a crash before the mark was committed, it does what is missing.
 func Move(committed Mark, from, to string) (Mark, error) {
 	var m mark
 	if err := json.Unmarshal(committed, &m); err != nil {
@@ -45,20 +44,6 @@ func Move(committed Mark, from, to string) (Mark, error) {
 	}
 	m.Path = to
 	return json.Marshal(m)
-}
-
-// aside renames a file to a name beside it that is free: web.ndjson to web.1.ndjson.
-func aside(path string) error {
-	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	ext := filepath.Ext(path)
-	for n := 1; ; n++ {
-		free := fmt.Sprintf("%s.%d%s", strings.TrimSuffix(path, ext), n, ext)
-		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
-			return os.Rename(path, free)
-		}
-	}
 }
 
 func syncDirs(paths ...string) error {

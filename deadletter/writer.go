@@ -12,9 +12,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rsetl/rsetl/record"
@@ -40,6 +42,10 @@ type Options struct {
 	// Passed tells whether a split's committed position is behind pos, so that its letter can't come
 	// again; nil: none is.
 	Passed func(split string, epoch int64, pos record.Position) bool
+	// MaxSize and MaxAge bound what is kept, in bytes and by a segment's last letter; 0: no bound.
+	MaxSize int64
+	MaxAge  time.Duration
+	Now     func() time.Time // nil: time.Now
 }
 
 const (
@@ -59,34 +65,42 @@ const (
 type Writer struct {
 	path string
 	log  *slog.Logger
+	o    Options
 
-	mu       sync.Mutex
-	f        *os.File // nil: not open
-	dev, ino uint64
-	len      int64  // the end of the last whole letter in the file
-	synced   int64  // what of it is durable
-	torn     bool   // there may be part of a letter behind len
-	rewrite  bool   // a sync failed: the kernel may have dropped what it had to write
-	dirSync  bool   // the file is new, its folder is not synced yet
-	buf      []byte // letters to be written
-	count    int64
-	known    map[[2]uint64]uint64 // ids of letters behind the mark: 0, or the value of marks when it came again
-	order    []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
-	matched  int
-	marks    uint64
-	seeds    [2]maphash.Seed
-	closed   bool
-	truncate func(f *os.File, n int64) error
-	write    func(f *os.File, p []byte, at int64) (int, error) // tests put faults here
-	sync     func(f *os.File) error
+	mu                sync.Mutex
+	f                 *os.File // nil: not open
+	dev, ino          uint64
+	len               int64  // the end of the last whole letter in the file
+	synced            int64  // what of it is durable
+	torn              bool   // there may be part of a letter behind len
+	rewrite           bool   // a sync failed: the kernel may have dropped what it had to write
+	dirSync           bool   // the file is new, its folder is not synced yet
+	buf               []byte // letters to be written
+	count             int64
+	segment           mark                 // the end of the newest segment
+	behind            []Segment            // segments that were read at start
+	known             map[[2]uint64]uint64 // ids of letters behind the mark: 0, or the value of marks when it came again
+	order             []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
+	matched           int
+	marks             uint64
+	marked, committed mark      // the last of Mark, and of those that were committed
+	since             time.Time // the file's first letter
+	checked           time.Time // when the bounds were last looked at
+	gone              int64
+	seeds             [2]maphash.Seed
+	closed            bool
+	truncate          func(f *os.File, n int64) error
+	write             func(f *os.File, p []byte, at int64) (int, error) // tests put faults here
+	sync              func(f *os.File) error
 }
 
 var _ Sink = (*Writer)(nil)
 
 // knownLetter is a letter that was in the file at start: where it begins, and its id.
 type knownLetter struct {
-	at int64
-	id [2]uint64
+	dev, ino uint64 // its file
+	at       int64
+	id       [2]uint64
 }
 
 // Open prepares a writer for the file at path. committed is what Mark gave for the last
@@ -94,19 +108,26 @@ type knownLetter struct {
 // come again. An unterminated last letter is cut off. For a pipeline's first start committed is nil;
 // then the mark should be part of its first commit, so that a crash before the second finds it.
 func Open(path string, committed Mark, o Options) (*Writer, error) {
-	w := &Writer{path: path, log: o.Log, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
-		truncate: (*os.File).Truncate, write: (*os.File).WriteAt, sync: (*os.File).Sync}
-	if w.log == nil {
-		w.log = slog.New(slog.DiscardHandler)
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.MaxIDs <= 0 {
 		o.MaxIDs = maxIDs
+	}
+	w := &Writer{path: path, log: o.Log, o: o, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()},
+		truncate: (*os.File).Truncate, write: (*os.File).WriteAt, sync: (*os.File).Sync}
+	if w.log == nil {
+		w.log = slog.New(slog.DiscardHandler)
 	}
 	var m mark
 	if len(committed) > 0 {
 		if err := json.Unmarshal(committed, &m); err != nil {
 			return nil, fmt.Errorf("the committed mark of dead letters can't be read: %w", err)
 		}
+	}
+	w.committed = m
+	if err := w.older(m); err != nil {
+		return nil, err
 	}
 	err := w.open(false)
 	if errors.Is(err, os.ErrNotExist) {
@@ -118,15 +139,56 @@ func Open(path string, committed Mark, o Options) (*Writer, error) {
 	// Without a mark, or with another file's, nothing is known to come again, and an id may stand
 	// for other data (a state that was removed): rather a letter twice than none.
 	from := w.len
-	if m.Path == path && (m.Ino == 0 || m.Dev == w.dev && m.Ino == w.ino) {
+	switch {
+	case m.Path != path:
+	case m.Ino == 0 || len(w.behind) > 0: // the mark is in a segment, or was made before there was a file
+		from = 0
+	case m.Dev == w.dev && m.Ino == w.ino:
 		from = m.Length
 	}
 	w.synced = min(w.synced, from) // the run before may have ended between writing letters and their sync
-	if err := w.remember(from, o.MaxIDs, o.Passed); err != nil {
+	if err := w.remember(w.f, w.dev, w.ino, from, w.len); err != nil {
 		w.f.Close()
 		return nil, err
 	}
 	return w, nil
+}
+
+// older remembers the letters behind the mark in segments.
+func (w *Writer) older(m mark) error {
+	all, err := Segments(w.path)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Seq != 0 {
+			w.segment = mark{w.path, s.dev, s.ino, s.Size}
+		}
+	}
+	if m.Path != w.path || m.Ino == 0 {
+		return nil
+	}
+	i := slices.IndexFunc(all, func(s Segment) bool { return s.dev == m.Dev && s.ino == m.Ino })
+	if i < 0 || all[i].Seq == 0 {
+		return nil
+	}
+	for from := m.Length; all[i].Seq != 0; from = 0 {
+		s := all[i]
+		w.behind = append(w.behind, s)
+		f, err := os.Open(s.Path)
+		if err != nil {
+			return fmt.Errorf("read dead letters: %w", err)
+		}
+		err = w.remember(f, s.dev, s.ino, from, s.Size)
+		f.Close()
+		if err != nil {
+			return err
+		}
+		if i++; i == len(all) {
+			break
+		}
+	}
+	return nil
 }
 
 // open opens the file; w.mu is held or w not shared yet.
@@ -165,12 +227,30 @@ func (w *Writer) open(create bool) error {
 		return fmt.Errorf("open dead letters: %w", err)
 	}
 	sys := st.Sys().(*syscall.Stat_t)
+	w.since = w.o.Now()
+	if end > 0 {
+		w.since = firstTime(f, w.since)
+	}
 	w.f, w.dev, w.ino, w.len, w.synced, w.torn, w.rewrite = f, uint64(sys.Dev), sys.Ino, end, end, false, false
 	if end != st.Size() {
 		w.synced = 0 // sync it though nothing is appended
 	}
 	return nil
 }
+
+// firstTime is the time of a file's first letter; other where it is none.
+func firstTime(f *os.File, other time.Time) time.Time {
+	b := make([]byte, len(letterBegin)+len(letterTime))
+	if _, err := f.ReadAt(b, 0); err != nil || !bytes.HasPrefix(b, []byte(letterBegin)) {
+		return other
+	}
+	if t, err := time.Parse(letterTime, string(b[len(letterBegin):])); err == nil {
+		return t
+	}
+	return other
+}
+
+const letterTime = "2006-01-02T15:04:05.000Z"
 
 const letterBegin = `{"time":"`
 
@@ -202,13 +282,16 @@ func lastLine(f *os.File, size int64) (end int64, glue bool, err error) {
 	return end, false, nil
 }
 
-// remember reads the ids of the letters from offset from on.
-func (w *Writer) remember(from int64, limit int, passed func(split string, epoch int64, pos record.Position) bool) error {
-	if from >= w.len {
+// remember reads the ids of a file's letters between two offsets.
+func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
+	if from >= to {
 		return nil
 	}
-	w.known = map[[2]uint64]uint64{}
-	r := bufio.NewReaderSize(io.NewSectionReader(w.f, from, w.len-from), 64<<10)
+	limit, passed := w.o.MaxIDs, w.o.Passed
+	if w.known == nil {
+		w.known = map[[2]uint64]uint64{}
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), 64<<10)
 	var line []byte
 	skipped := 0
 	at, size := from, int64(0) // of the line
@@ -243,7 +326,7 @@ func (w *Writer) remember(from int64, limit int, passed func(split string, epoch
 			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
 			if _, twice := w.known[id]; !twice {
 				w.known[id] = 0
-				w.order = append(w.order, knownLetter{at, id})
+				w.order = append(w.order, knownLetter{dev, ino, at, id})
 			}
 		}
 		at += size
@@ -309,7 +392,7 @@ func appendLetter(dst []byte, l *Letter) []byte {
 		dst = record.AppendJSONString(dst, []byte(s))
 	}
 	dst = append(dst, letterBegin...)
-	dst = l.Time.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+	dst = l.Time.UTC().AppendFormat(dst, letterTime)
 	text(`","pipeline":`, l.Pipeline)
 	if l.Sink != "" {
 		text(`,"sink":`, l.Sink)
@@ -399,7 +482,7 @@ func (w *Writer) Sync() error {
 		return err
 	}
 	if w.f == nil {
-		return nil
+		return w.turn()
 	}
 	if w.rewrite {
 		if err := w.again(); err != nil {
@@ -432,7 +515,7 @@ func (w *Writer) Sync() error {
 		w.f = nil
 		w.len, w.synced = 0, 0
 	}
-	return nil
+	return w.turn()
 }
 
 // again writes what isn't durable once more: after a failed fsync the kernel takes the
@@ -465,20 +548,25 @@ func (w *Writer) Mark() (Mark, error) {
 		return nil, err
 	}
 	w.marks++
-	if w.f == nil {
-		return json.Marshal(mark{Path: w.path})
+	switch {
+	case w.f != nil:
+		w.marked = mark{w.path, w.dev, w.ino, w.len}
+	case w.segment.Ino != 0: // what comes is behind it, in whatever files
+		w.marked = w.segment
+	default:
+		w.marked = mark{Path: w.path}
 	}
 	// A letter from before the start whose record has not come again yet stays behind the mark: its record is
 	// behind the marker.
-	length := w.len
 	for len(w.order) > 0 {
-		if at, ok := w.known[w.order[0].id]; ok && at == 0 {
-			length = w.order[0].at
+		first := w.order[0]
+		if at, ok := w.known[first.id]; ok && at == 0 {
+			w.marked = mark{w.path, first.dev, first.ino, first.at}
 			break
 		}
 		w.order = w.order[1:]
 	}
-	return json.Marshal(mark{w.path, w.dev, w.ino, length})
+	return json.Marshal(w.marked)
 }
 
 // Committed tells that the checkpoint of the last Mark is committed: letters that came again
@@ -486,6 +574,7 @@ func (w *Writer) Mark() (Mark, error) {
 func (w *Writer) Committed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.committed = w.marked
 	if w.matched == 0 {
 		return
 	}

@@ -104,6 +104,7 @@ func (r *Runner) pass(m *marker) {
 	m.advanced = r.splits.cut(c)
 	c.Counters = map[string]int64{}
 	r.ledger.cut(c.Counters)
+	c.Counters["dead_let_go"] += r.letters.LetGo()
 	// Letters that are written from here on belong to what comes after the marker, or come too early for it; both
 	// are read again after a restart. Where the mark can't be had, the one before stays: it covers more.
 	if mark, err := r.letters.Mark(); err == nil {

@@ -136,13 +136,29 @@ func (r *Runner) Positions() []SplitStatus {
 		}
 		out = append(out, p)
 	}
+	sortSplits(out)
+	return out
+}
+
+// CommittedPositions lists the splits of a pipeline that doesn't run, by path.
+func CommittedPositions(snap *state.Snapshot) []SplitStatus {
+	out := []SplitStatus{}
+	for i := range snap.Splits {
+		s := &snap.Splits[i]
+		at := s.Position()
+		out = append(out, SplitStatus{Split: s.ID, Path: s.Path, Epoch: s.Epoch, Offset: at.Offset, Index: at.Index, Done: s.Done})
+	}
+	sortSplits(out)
+	return out
+}
+
+func sortSplits(out []SplitStatus) {
 	sort.Slice(out, func(i, j int) bool {
 		if out[i].Path != out[j].Path {
 			return out[i].Path < out[j].Path
 		}
 		return out[i].Split < out[j].Split
 	})
-	return out
 }
 
 // Lag sums up what the splits' sources know of it; ok is false where none does.
@@ -166,7 +182,7 @@ func (r *Runner) Lag() (sum int64, ok bool) {
 func CommittedReport(name string, s *state.Snapshot) Report {
 	c := s.Counters
 	rep := Report{Pipeline: name, In: c["in"], Made: c["made"], Out: c["out"], Filtered: c["filtered"], Absorbed: c["absorbed"],
-		Dead: c["dead"], LostBytes: c["lost_bytes"]}
+		Dead: c["dead"], LostBytes: c["lost_bytes"], DeadLetGo: c["dead_let_go"]}
 	rep.InFlight = rep.In + rep.Made - rep.Out - rep.Filtered - rep.Absorbed - rep.Dead
 	const head, tail = "sink.", ".received"
 	for key := range c {

@@ -3,6 +3,8 @@
 package pipeline
 
 import (
+	"time"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/config"
@@ -51,7 +53,27 @@ type DeadLetterOptions struct {
 
 // DeadLetterFile is `dead_letter: {file: …}`.
 type DeadLetterFile struct {
-	Path string `yaml:"path,required" doc:"The file; ${STATE_DIR} is the state directory."`
+	Path    string          `yaml:"path" doc:"The file; ${STATE_DIR} is the state directory. By default dead/NAMESPACE/NAME.ndjson there."`
+	MaxSize config.Size     `yaml:"max_size" doc:"Letters over this size are let go, the oldest first, with a count; 0: none." default:"1GiB"`
+	MaxAge  config.Duration `yaml:"max_age" doc:"Letters older than this are let go, with a count; 0: none." default:"90d"`
+}
+
+// Bounds are those of what is kept, in bytes and time; 0: none.
+func (o *DeadLetterOptions) Bounds() (size int64, age time.Duration) {
+	f := o.File
+	if f == nil {
+		f = &DeadLetterFile{}
+		config.Defaults(f)
+	}
+	return int64(f.MaxSize), f.MaxAge.D()
+}
+
+// Path is where letters go; "" for the default place.
+func (o *DeadLetterOptions) Path() string {
+	if o.File == nil {
+		return ""
+	}
+	return o.File.Path
 }
 
 // Source is the input with the keys that all sources share.

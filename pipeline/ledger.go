@@ -15,6 +15,7 @@ type ledger struct {
 	ahead  int64  // dispatched and not yet there
 	before int64  // `in` at the run's start
 	lost   int64  // bytes that could not be read
+	gone   int64  // dead letters that were let go, by the runs before
 	run    time.Duration
 	start  time.Time
 	cutAt  counts    // as the last marker took it
@@ -23,7 +24,7 @@ type ledger struct {
 
 func (l *ledger) load(c map[string]int64) {
 	l.passed = counts{in: c["in"], made: c["made"], out: c["out"], filtered: c["filtered"], absorbed: c["absorbed"], dead: c["dead"]}
-	l.before, l.lost, l.start = l.passed.in, c["lost_bytes"], time.Now()
+	l.before, l.lost, l.gone, l.start = l.passed.in, c["lost_bytes"], c["dead_let_go"], time.Now()
 }
 
 func (l *ledger) read(n int64) {
@@ -57,7 +58,7 @@ func (l *ledger) cut(into map[string]int64) {
 	defer l.mu.Unlock()
 	p := l.passed
 	into["in"], into["made"], into["out"], into["filtered"], into["absorbed"], into["dead"] = p.in, p.made, p.out, p.filtered, p.absorbed, p.dead
-	into["lost_bytes"] = l.lost
+	into["lost_bytes"], into["dead_let_go"] = l.lost, l.gone
 	l.cutAt = p
 }
 
@@ -96,6 +97,7 @@ type Report struct {
 	Dead             int64        `json:"dead"`
 	InFlight         int64        `json:"in_flight"`
 	LostBytes        int64        `json:"lost_bytes,omitempty"`
+	DeadLetGo        int64        `json:"dead_let_go,omitempty"` // of Dead, letters that were let go since there were too many
 	Seconds          float64      `json:"seconds"`
 	RecordsPerSecond float64      `json:"records_per_second"`
 	Sinks            []SinkReport `json:"sinks"`
@@ -126,7 +128,7 @@ func (r *Runner) Report() Report {
 	before := l.before
 	l.mu.Unlock()
 	rep := Report{Pipeline: r.plan.Name, In: p.in + ahead, Made: p.made, Out: p.out, Filtered: p.filtered, Absorbed: p.absorbed, Dead: p.dead,
-		LostBytes: lost, Seconds: d.Seconds()}
+		LostBytes: lost, DeadLetGo: r.ledger.gone + r.letters.LetGo(), Seconds: d.Seconds()}
 	rep.InFlight = rep.In + rep.Made - rep.Out - rep.Filtered - rep.Absorbed - rep.Dead
 	rep.ThisRun = rep.In - before
 	if d > 0 {

@@ -198,7 +198,6 @@ var later = map[string]string{
 	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
 	"state":    "window state",
 	"postgres": "the sink postgres", "rocketmq": "rocketmq",
-	"kv": "kv", "csv": "csv", "dissect": "dissect", "syslog": "syslog",
 }
 
 func notYet(what string) string { return "not yet: this version of rsetl does not have " + what }
@@ -240,7 +239,7 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 	if _, err := time.LoadLocation(f.Options.Zone); err != nil {
 		f.Errs.Addf(valueOf(root, "zone"), "zone", "unknown time zone %q; write an IANA name like Europe/Berlin", f.Options.Zone)
 	}
-	if d := f.Options.DeadLetter.File; d != nil && (d.Path == "" || strings.HasSuffix(d.Path, "/") || filepath.Base(d.Path) == "." || filepath.Base(d.Path) == "..") {
+	if d := f.Options.DeadLetter.File; d != nil && d.Path != "" && (strings.HasSuffix(d.Path, "/") || filepath.Base(d.Path) == "." || filepath.Base(d.Path) == "..") {
 		f.Errs.Addf(valueOf(valueOf(valueOf(root, "dead_letter"), "file"), "path"), "dead_letter.file.path", "want the path of a file")
 	}
 	if source == nil {

@@ -3,6 +3,9 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,15 +17,16 @@ import (
 // target's entries are a split of their own whose offset is the sequence number, so that sinks treat
 // them like any other. What a sink has taken before a marker leaves with that marker's commit.
 type outbox struct {
-	r      *Runner
-	mu     sync.Mutex
-	next   map[string]int64 // per target: the next number; the ordered end's
-	stored map[string]int64 // per target: the last committed number
-	sent   map[string]int64 // per target: the last dispatched number
-	fed    map[string]int64 // per target: the last number that passed the ordered end
-	acked  map[string]int64 // per target: what the last commit removed up to
-	splits map[string]*record.Split
-	wake   chan struct{}
+	r       *Runner
+	targets []string
+	mu      sync.Mutex
+	next    map[string]int64 // per target: the next number; the ordered end's
+	stored  map[string]int64 // per target: the last committed number
+	sent    map[string]int64 // per target: the last dispatched number
+	fed     map[string]int64 // per target: the last number that passed the ordered end
+	acked   map[string]int64 // per target: what the last commit removed up to
+	splits  map[string]*record.Split
+	wake    chan struct{}
 }
 
 // outboxBatch is how many firings one batch takes.
@@ -37,7 +41,8 @@ func (o *outbox) init(r *Runner) {
 		o.next[t] = n
 		o.stored[t] = n - 1
 	}
-	for _, t := range o.targets() {
+	o.targets = o.findTargets()
+	for _, t := range o.targets {
 		if o.next[t] == 0 {
 			o.next[t] = 1
 		}
@@ -46,20 +51,23 @@ func (o *outbox) init(r *Runner) {
 	}
 }
 
-// targets are all that may get firings; none where the plan has no stage.
-func (o *outbox) targets() []string {
+// findTargets lists all that may get firings: what is behind a stage, and what letters were replayed to.
+func (o *outbox) findTargets() []string {
 	var out []string
-	if len(o.r.stages) == 0 {
-		return nil
-	}
+	replays := func(t string) bool { return o.r.snap.NextSeq[t] > 0 }
 	for _, s := range o.r.plan.Sinks {
-		if s.At > o.r.first {
+		if len(o.r.stages) > 0 && s.At > o.r.first || replays(s.Name) {
 			out = append(out, s.Name)
 		}
 	}
 	for i, n := range o.r.plan.Nodes {
 		if n.Stage && i > o.r.first {
 			out = append(out, stageTarget(n))
+		}
+	}
+	for _, t := range slices.Sorted(maps.Keys(o.r.snap.NextSeq)) {
+		if strings.HasPrefix(t, replayPrefix) {
+			out = append(out, t)
 		}
 	}
 	return out
@@ -144,7 +152,7 @@ func (o *outbox) deliver(stop <-chan struct{}) {
 // send dispatches what is stored and not sent. One caller at a time.
 func (o *outbox) send(ctx context.Context) (any bool, err error) {
 	r := o.r
-	for _, t := range o.targets() {
+	for _, t := range o.targets {
 		for {
 			o.mu.Lock()
 			after, last := o.sent[t], o.stored[t]
@@ -183,10 +191,15 @@ func (o *outbox) dispatch(ctx context.Context, target string, fs []state.Firing)
 	it := r.newItem()
 	b := it.b
 	b.Split = o.splits[target]
+	replay := strings.HasPrefix(target, replayPrefix) // their raw form is the message
 	for _, f := range fs {
-		if _, err := record.DecodeRecord(b, f.Data, record.Position{Offset: f.Seq}); err != nil {
+		i, err := record.DecodeRecord(b, f.Data, record.Position{Offset: f.Seq})
+		if err != nil {
 			r.release(it)
 			return fmt.Errorf("firing %d for %s: %w", f.Seq, target, err)
+		}
+		if replay {
+			b.SetRaw(i, messageOf(b, i))
 		}
 	}
 	it.fired = &target
@@ -212,6 +225,10 @@ func (o *outbox) dispatch(ctx context.Context, target string, fs []state.Firing)
 // feed runs at the ordered end: the fired batch goes to its sink or stage.
 func (o *outbox) feed(it *item) {
 	r := o.r
+	if step, ok := strings.CutPrefix(*it.fired, replayPrefix); ok {
+		r.feedReplay(it, step)
+		return
+	}
 	for si, s := range r.plan.Sinks {
 		if s.Name == *it.fired {
 			r.caches[si].Encode(&it.enc[si], it.b, it.b.Sel)
@@ -234,4 +251,17 @@ func (o *outbox) drain(ctx context.Context) (bool, error) {
 	}
 	sent, err := o.send(ctx)
 	return sent || o.dirty(), err
+}
+
+// messageOf is the record's field message, wherever it is.
+func messageOf(b *record.Batch, i int) record.Value {
+	if slot := b.Table.FindBytes([]byte("message")); slot >= 0 {
+		return b.Get(i, slot)
+	}
+	for name, v := range b.Overflow(i) {
+		if string(b.Bytes(name)) == "message" {
+			return v
+		}
+	}
+	return record.Value{}
 }

@@ -82,7 +82,8 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	if r.origin, r.birth, err = origin(ctx, o.Store, p.Name, r.snap); err != nil {
 		return nil, fmt.Errorf("pipeline %s: read the names that sinks know: %w", p.Name, err)
 	}
-	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{Log: r.log, Passed: passed(r.snap.Splits)})
+	size, age := p.Options.DeadLetter.Bounds()
+	r.letters, err = deadletter.Open(o.Letters, r.snap.Parts[lettersPart], deadletter.Options{Log: r.log, Passed: passed(r.snap.Splits), MaxSize: size, MaxAge: age})
 	if err != nil {
 		return nil, fmt.Errorf("pipeline %s: dead letters: %w", p.Name, err)
 	}

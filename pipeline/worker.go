@@ -17,6 +17,7 @@ type worker struct {
 	sub   []int32 // scratch: records that a `when` selects
 	rest  []int32 // scratch: the others
 	enc   *record.Encoder
+	least int // sinks before this place get nothing: a replayed letter's failed step
 }
 
 func newWorker(r *Runner) *worker {
@@ -192,7 +193,7 @@ func (w *worker) each(it *item, k int, f func(si int, sel []int32)) {
 		it.taken = append(it.taken[:0], make([]bool, b.Len())...)
 	}
 	for si, s := range w.r.plan.Sinks {
-		if s.At != k {
+		if s.At != k || k < w.least {
 			continue
 		}
 		sel := w.when(s.When, b)

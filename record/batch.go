@@ -109,6 +109,9 @@ func (b *Batch) Pos(i int) Position { return b.pos[i] }
 // Raw is the record as the source read it.
 func (b *Batch) Raw(i int) Value { return b.raw[i] }
 
+// SetRaw changes the raw form.
+func (b *Batch) SetRaw(i int, v Value) { b.raw[i] = v }
+
 func (b *Batch) Get(i, slot int) Value    { return b.slots[i*b.width+slot] }
 func (b *Batch) Set(i, slot int, v Value) { b.slots[i*b.width+slot] = v }
 

@@ -20,37 +20,87 @@ import (
 
 // Client asks a running daemon.
 type Client struct {
-	addr string
-	http *http.Client
+	addr  string
+	base  string // https://host:port
+	token string
+	http  *http.Client
+}
+
+// Target is the daemon that a client asks.
+type Target struct {
+	Addr      string // host:port, https:// before it for TLS; "": the daemon of StateDir
+	StateDir  string
+	TokenFile string
+	CAFile    string // authorities for TLS, beside the system's
 }
 
 // maxAnswer bounds what a client reads.
 const maxAnswer = 64 << 20
 
-// NewClient asks the daemon at addr, or where that is empty the one of the state directory.
-func NewClient(addr, stateDir string) (*Client, error) {
+// NewClient makes a client for a daemon. Other hosts are asked with TLS only, so that the token stays secret.
+func NewClient(t Target) (*Client, error) {
+	addr := t.Addr
 	if addr == "" {
-		b, err := os.ReadFile(filepath.Join(stateDir, "listen"))
+		b, err := os.ReadFile(filepath.Join(t.StateDir, "listen"))
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("no daemon runs on the state directory %s; give its --state-dir or --addr", stateDir)
+			return nil, fmt.Errorf("no daemon runs on the state directory %s; give its --state-dir or --addr", t.StateDir)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("find the daemon: %w", err)
 		}
 		addr = strings.TrimSpace(string(b))
 	}
-	if host, _, err := net.SplitHostPort(addr); err != nil || !loopback(host) {
-		return nil, fmt.Errorf("%q is no loopback address; write for example 127.0.0.1:8686", addr)
+	c := &Client{}
+	hostPort, secure := strings.CutPrefix(addr, "https://")
+	hostPort = strings.TrimPrefix(hostPort, "http://")
+	host, port, err := net.SplitHostPort(hostPort)
+	switch {
+	case err != nil || port == "":
+		return nil, fmt.Errorf("%q is no address; write for example 127.0.0.1:8686", addr)
+	case !secure && !loopback(host):
+		return nil, fmt.Errorf("%q is no loopback address; another host is asked with TLS only: https://%s", addr, hostPort)
 	}
-	return &Client{addr: addr, http: &http.Client{Timeout: writeLimit, Transport: &http.Transport{DisableKeepAlives: true, Proxy: nil,
-		DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext}}}, nil
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() { // what a daemon listens on that serves all
+		hostPort = net.JoinHostPort("localhost", port)
+	}
+	c.addr, c.base = hostPort, "http://"+hostPort
+	transport := &http.Transport{DisableKeepAlives: true, Proxy: nil, DialContext: (&net.Dialer{Timeout: 5 * time.Second}).DialContext}
+	if secure {
+		c.base = "https://" + hostPort
+		if transport.TLSClientConfig, err = clientTLS(t.CAFile); err != nil {
+			return nil, err
+		}
+	}
+	if t.TokenFile != "" {
+		if c.token, err = readToken(t.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	c.http = &http.Client{Timeout: writeLimit, Transport: transport}
+	return c, nil
 }
 
 // Do sends a request and decodes the answer; an answer that is no success is an error with its text.
 func (c *Client) Do(ctx context.Context, method, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+c.addr+path, nil)
+	return c.send(ctx, method, path, nil, into)
+}
+
+// send does the same with a JSON body.
+func (c *Client) send(ctx context.Context, method, path string, body, into any) error {
+	var content io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		content = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return err
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -95,12 +145,8 @@ func (c *Client) Status(ctx context.Context) (all []manager.Status, problems []m
 
 // Act does flush, pause, resume, reload or check with a pipeline; name may lack `default/`.
 func (c *Client) Act(ctx context.Context, name, what string) (*manager.Status, error) {
-	ns, n, ok := strings.Cut(name, "/")
-	if !ok {
-		ns, n = "default", name
-	}
 	var a answer
-	err := c.Do(ctx, http.MethodPost, "/v1/pipelines/"+url.PathEscape(ns)+"/"+url.PathEscape(n)+"/"+what, &a)
+	err := c.Do(ctx, http.MethodPost, path(name)+"/"+what, &a)
 	return a.Pipeline, err
 }
 
@@ -108,4 +154,10 @@ func (c *Client) Act(ctx context.Context, name, what string) (*manager.Status, e
 func (c *Client) Rescan(ctx context.Context) (all []manager.Status, err error) {
 	err = c.Do(ctx, http.MethodPost, "/v1/reload", &all)
 	return all, err
+}
+
+// Get is one pipeline with its splits.
+func (c *Client) Get(ctx context.Context, name string) (s manager.Status, err error) {
+	err = c.Do(ctx, http.MethodGet, path(name), &s)
+	return s, err
 }

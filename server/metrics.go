@@ -40,6 +40,7 @@ var (
 		{desc("pipeline_filtered_total", "Records that were filtered.", "pipeline"), func(s *manager.Status) int64 { return s.Filtered }},
 		{desc("pipeline_absorbed_total", "Records taken into windows or unnested.", "pipeline"), func(s *manager.Status) int64 { return s.Absorbed }},
 		{desc("pipeline_dead_total", "Records that source or steps could not process.", "pipeline"), func(s *manager.Status) int64 { return s.Dead }},
+		{desc("pipeline_dead_let_go_total", "Dead letters that were let go since there were too many or they were too old.", "pipeline"), func(s *manager.Status) int64 { return s.DeadLetGo }},
 		{desc("pipeline_lost_bytes_total", "Bytes that were gone before they could be read.", "pipeline"), func(s *manager.Status) int64 { return s.LostBytes }},
 	}
 	sinkDescs = [4]*prometheus.Desc{

@@ -3,6 +3,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/rsetl/rsetl/deadletter"
+	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/pipeline/manager"
 )
 
@@ -51,6 +54,9 @@ type Pipelines interface {
 	Remove(ctx context.Context, name string) error
 	Removed(ctx context.Context) ([]string, error)
 	Reloads() map[string]int64
+	Dead(ctx context.Context, name string, f *deadletter.Filter, limit int) ([]*deadletter.Entry, int64, error)
+	Replay(ctx context.Context, name string, f *deadletter.Filter) (*pipeline.Replay, error)
+	Reset(ctx context.Context, name string, r pipeline.Reset) (int, error)
 }
 
 var _ Pipelines = (*manager.Manager)(nil)
@@ -63,6 +69,7 @@ type Options struct {
 	Gatherer   prometheus.Gatherer
 	Log        *slog.Logger
 	Version    string
+	Access     *Access // loaded; nil: everyone on this host
 }
 
 // Server answers requests.
@@ -75,32 +82,6 @@ type Server struct {
 	cancel  context.CancelFunc
 }
 
-// Listen opens the address. Only loopback addresses are served; port 0 takes a free one.
-func Listen(addr string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, fmt.Errorf("--listen %s: %w; write for example 127.0.0.1:8686", addr, err)
-	}
-	if !loopback(host) {
-		return nil, fmt.Errorf("--listen %s: the API has no token and no TLS yet, so it is served on a loopback address only; write 127.0.0.1:%s, "+
-			"and let a proxy on this host serve others", addr, port)
-	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the API: %w", err)
-	}
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() { // localhost may stand for anything
-		l.Close()
-		return nil, fmt.Errorf("--listen %s: that is %s, not a loopback address", addr, l.Addr())
-	}
-	return l, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 // New makes a server for the listener and registers the metrics. Serve answers.
 func New(l net.Listener, o Options) (*Server, error) {
 	if o.Log == nil {
@@ -109,7 +90,13 @@ func New(l net.Listener, o Options) (*Server, error) {
 	if err := o.Registerer.Register(&collector{p: o.Pipelines}); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	if o.Access == nil {
+		o.Access = &Access{}
+	}
 	s := &Server{o: o, l: &limited{l, make(chan struct{}, maxConns)}, started: time.Now()}
+	if o.Access.tls != nil {
+		s.l = tls.NewListener(s.l, o.Access.tls)
+	}
 	s.base, s.cancel = context.WithCancel(context.Background())
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: headerLimit, ReadTimeout: 10 * time.Second, WriteTimeout: writeLimit,
 		IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
@@ -117,8 +104,13 @@ func New(l net.Listener, o Options) (*Server, error) {
 	return s, nil
 }
 
-// Addr is the address that is served.
-func (s *Server) Addr() string { return s.l.Addr().String() }
+// Addr is the address that is served, with https:// before it where there is TLS.
+func (s *Server) Addr() string {
+	if s.o.Access.tls != nil {
+		return "https://" + s.l.Addr().String()
+	}
+	return s.l.Addr().String()
+}
 
 // Serve answers until Close; then it returns nil.
 func (s *Server) Serve() error {
@@ -196,13 +188,13 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc(pattern, h)
 	}
 	// A page in a browser on this host must not be able to stop a pipeline, nor read anything by a name of its own.
-	guard := http.NewCrossOriginProtection().Handler(mux)
+	guard := s.o.Access.guard(http.NewCrossOriginProtection().Handler(mux))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
-		if !loopback(strings.Trim(host, "[]")) {
+		if !s.o.Access.open() && !loopback(strings.Trim(host, "[]")) {
 			reply(w, http.StatusForbidden, answer{Error: "the Host header is not a loopback address"})
 			return
 		}
@@ -260,6 +252,9 @@ func (s *Server) routes() map[string]http.HandlerFunc {
 			}
 			reply(w, http.StatusOK, a)
 		},
+		"GET /v1/pipelines/{ns}/{name}/dead":         s.dead,
+		"POST /v1/pipelines/{ns}/{name}/dead/replay": s.replay,
+		"POST /v1/pipelines/{ns}/{name}/reset":       s.reset,
 		"POST /v1/reload": func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), waitLimit)
 			defer cancel()

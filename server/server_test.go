@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/rsetl/rsetl/deadletter"
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/pipeline/manager"
 )
@@ -64,13 +66,22 @@ func (f *fake) Rescan(context.Context) error                { return f.do("resca
 func (f *fake) Remove(_ context.Context, name string) error { return f.do("remove " + name) }
 func (f *fake) Removed(context.Context) ([]string, error)   { return []string{"default/old"}, f.err }
 func (f *fake) Reloads() map[string]int64                   { return map[string]int64{"ok": 2} }
+func (f *fake) Dead(_ context.Context, name string, filter *deadletter.Filter, limit int) ([]*deadletter.Entry, int64, error) {
+	return []*deadletter.Entry{{ID: "abc", Step: filter.Step}}, 7, f.do(fmt.Sprintf("dead %s %v %d", name, filter.IDs, limit))
+}
+func (f *fake) Replay(_ context.Context, name string, filter *deadletter.Filter) (*pipeline.Replay, error) {
+	return &pipeline.Replay{Replayed: 3}, f.do("replay " + name + " " + filter.Sink)
+}
+func (f *fake) Reset(_ context.Context, name string, r pipeline.Reset) (int, error) {
+	return 2, f.do("reset " + name + " " + r.Split)
+}
 func (f *fake) Check(name string) ([]manager.Mistake, error) {
 	return []manager.Mistake{{File: "web.yaml", Line: 2, Message: "unknown key"}}, f.do("check " + name)
 }
 
 func serve(t *testing.T, f *fake) (*Server, string) {
 	t.Helper()
-	l, err := Listen("127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0", &Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,19 +130,19 @@ func ask(t *testing.T, method, addr, path string, edit func(*http.Request)) (int
 
 func TestListen(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "192.0.2.1:8686", "example.com:1", "[::]:0"} {
-		if l, err := Listen(addr); err == nil || !strings.Contains(err.Error(), "loopback") {
+		if l, err := Listen(addr, &Access{}); err == nil || !strings.Contains(err.Error(), "token and TLS only") {
 			t.Errorf("%s: %v %v", addr, l, err)
 		}
 	}
-	if _, err := Listen("127.0.0.1"); err == nil || !strings.Contains(err.Error(), "127.0.0.1:8686") {
+	if _, err := Listen("127.0.0.1", &Access{}); err == nil || !strings.Contains(err.Error(), "127.0.0.1:8686") {
 		t.Error(err)
 	}
-	l, err := Listen("127.0.0.1:0")
+	l, err := Listen("127.0.0.1:0", &Access{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	if _, err := Listen(l.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
+	if _, err := Listen(l.Addr().String(), &Access{}); err == nil || !strings.Contains(err.Error(), "in use") {
 		t.Error(err)
 	}
 }
@@ -231,7 +242,7 @@ func TestClose(t *testing.T) {
 	f := &fake{wait: true}
 	s, addr := serve(t, f)
 	got := make(chan error, 1)
-	c, err := NewClient(addr, "")
+	c, err := NewClient(Target{Addr: addr})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,10 +274,10 @@ func TestClient(t *testing.T) {
 	f := &fake{}
 	_, addr := serve(t, f)
 	dir := t.TempDir()
-	if _, err := NewClient("", dir); err == nil || !strings.Contains(err.Error(), "no daemon runs") {
+	if _, err := NewClient(Target{StateDir: dir}); err == nil || !strings.Contains(err.Error(), "no daemon runs") {
 		t.Error(err)
 	}
-	if _, err := NewClient("192.0.2.1:1", ""); err == nil {
+	if _, err := NewClient(Target{Addr: "192.0.2.1:1"}); err == nil {
 		t.Error("no error")
 	}
 	if err := WriteAddr(dir, addr); err != nil {
@@ -275,7 +286,7 @@ func TestClient(t *testing.T) {
 	if st, err := os.Stat(filepath.Join(dir, "listen")); err != nil || st.Mode() != 0o640 {
 		t.Error(st.Mode(), err)
 	}
-	c, err := NewClient("", dir)
+	c, err := NewClient(Target{StateDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,6 +296,19 @@ func TestClient(t *testing.T) {
 	}
 	if s, err := c.Act(t.Context(), "web", "pause"); err != nil || s.Pipeline != "default/web" || f.called[0] != "pause default/web" {
 		t.Error(s, err, f.called)
+	}
+	d, err := c.Dead(t.Context(), "web", &deadletter.Filter{IDs: []string{"a", "b"}, Step: "grok"}, 5)
+	if err != nil || d.Total != 7 || d.Letters[0].Step != "grok" {
+		t.Error(d, err)
+	}
+	if r, err := c.Replay(t.Context(), "ns/web", &deadletter.Filter{Sink: "mysql"}); err != nil || r.Replayed != 3 {
+		t.Error(r, err)
+	}
+	if n, err := c.Reset(t.Context(), "web", pipeline.Reset{Split: "/a"}); err != nil || n != 2 {
+		t.Error(n, err)
+	}
+	if want := []string{"dead default/web [a b] 5", "replay ns/web mysql", "reset default/web /a"}; !slices.Equal(f.called[1:], want) {
+		t.Errorf("%q, want %q", f.called[1:], want)
 	}
 	f.err = manager.ErrStopping
 	if _, err := c.Rescan(t.Context()); err == nil || err.Error() != "rsetl is stopping" {

@@ -70,6 +70,12 @@ type Describer interface {
 	Describe(dst, row []byte) []byte
 }
 
+// Mapper is a sink whose rows, as Describe shows them, have other names than the record's fields: columns. FieldOf gives
+// the field that a name is filled from, ok false where that is an expression. A replayed dead letter needs it.
+type Mapper interface {
+	FieldOf(name string) (field string, ok bool)
+}
+
 // Positioned is a transactional sink: it stores the position with the rows and
 // skips what it has already, so that delivery is exactly once in effect. It
 // reports in Chunk.Skipped how many rows it skipped.

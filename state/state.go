@@ -55,7 +55,7 @@ type Commit struct {
 	Positions map[string]Advance // by split id
 	Splits    []Split            // new splits, or changed Path, Meta, Epoch, Done; Recent counts for new ones and where Epoch is raised
 	Forget    []string           // split ids to remove
-	Counters  map[string]int64   // absolute values
+	Counters  map[string]int64   // all of them, absolute values; nil: as they were
 	Parts     map[string][]byte  // nil value: removed
 	State     []KV               // keyed state of stages; nil Value: removed
 	Firings   []Firing           // new outbox entries

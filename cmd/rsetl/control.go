@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -16,15 +17,17 @@ import (
 )
 
 // target is the daemon that a command asks.
-type target struct{ stateDir, addr string }
+type target struct{ server.Target }
 
 func (t *target) flags(c *cobra.Command) {
-	c.Flags().StringVar(&t.stateDir, "state-dir", defaultStateDir(), "the daemon's state directory, where its address is")
-	c.Flags().StringVar(&t.addr, "addr", "", "the daemon's address, instead of --state-dir")
+	c.Flags().StringVar(&t.StateDir, "state-dir", defaultStateDir(), "the daemon's state directory, where its address is")
+	c.Flags().StringVar(&t.Addr, "addr", "", "the daemon's address, instead of --state-dir; https://HOST:PORT for TLS")
+	c.Flags().StringVar(&t.TokenFile, "token-file", os.Getenv("RSETL_TOKEN_FILE"), "the file with the daemon's token, where it has one")
+	c.Flags().StringVar(&t.CAFile, "tls-ca", os.Getenv("RSETL_TLS_CA"), "authorities in a PEM file that are trusted beside the system's")
 }
 
 func (t *target) client() (*server.Client, error) {
-	c, err := server.NewClient(t.addr, t.stateDir)
+	c, err := server.NewClient(t.Target)
 	return c, failed(err)
 }
 

@@ -21,7 +21,10 @@ import (
 	"github.com/rsetl/rsetl/state/pebble"
 )
 
-type daemonFlags struct{ confDir, stateDir, listen string }
+type daemonFlags struct {
+	confDir, stateDir, listen string
+	access                    server.Access
+}
 
 const defaultListen = "127.0.0.1:8686"
 
@@ -44,7 +47,8 @@ the new one goes on from its committed state. A file with mistakes changes nothi
 is renamed keeps its state; one that is deleted stops, and its state is kept. SIGHUP reads the folder at once.
 
 State, dead letters (dead/NAMESPACE/NAME.ndjson) and the API's address (listen) are in the state directory, by
-default $STATE_DIRECTORY or /var/lib/rsetl. The API is served on a loopback address only.
+default $STATE_DIRECTORY or /var/lib/rsetl. The API is served on a loopback address; another needs --token-file,
+--tls-cert and --tls-key. /healthz asks for no token.
 
 SIGTERM and Ctrl-C drain all pipelines and end; a second one ends at once. Exit codes: 0 done, 1 the flags are
 wrong, 2 it could not run.`,
@@ -55,7 +59,10 @@ wrong, 2 it could not run.`,
 	f := c.Flags()
 	f.StringVar(&o.confDir, "conf-dir", "/etc/rsetl/conf.d", "the folder of pipeline files")
 	f.StringVar(&o.stateDir, "state-dir", defaultStateDir(), "positions, counts, dead letters")
-	f.StringVar(&o.listen, "listen", defaultListen, "the API's loopback address; port 0 takes a free one")
+	f.StringVar(&o.listen, "listen", defaultListen, "the API's address; port 0 takes a free one")
+	f.StringVar(&o.access.TokenFile, "token-file", "", "a file with the token that requests must carry")
+	f.StringVar(&o.access.Cert, "tls-cert", "", "the API's certificate, PEM; a changed file is read again")
+	f.StringVar(&o.access.Key, "tls-key", "", "its private key, PEM")
 	return c
 }
 
@@ -73,7 +80,10 @@ func (a *app) daemon(ctx context.Context, o *daemonFlags) (err error) {
 	} else if !st.IsDir() {
 		return fmt.Errorf("--conf-dir: %s is not a folder", confDir)
 	}
-	l, err := server.Listen(o.listen)
+	if err := o.access.Load(); err != nil {
+		return err
+	}
+	l, err := server.Listen(o.listen, &o.access)
 	if err != nil {
 		return err
 	}
@@ -94,7 +104,7 @@ func (a *app) daemon(ctx context.Context, o *daemonFlags) (err error) {
 	m := manager.New(manager.Options{ConfDir: confDir, StateDir: stateDir, Store: store, Log: log})
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	s, err := server.New(l, server.Options{Pipelines: m, Registerer: metrics, Gatherer: metrics, Log: log, Version: version})
+	s, err := server.New(l, server.Options{Pipelines: m, Registerer: metrics, Gatherer: metrics, Log: log, Version: version, Access: &o.access})
 	if err != nil {
 		return failed(err)
 	}

@@ -96,6 +96,7 @@ most of it away cheaply and ships the rest. One YAML file is one pipeline.`,
 		return fmt.Errorf("%w\nsee: %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(a.cmdRun(), a.cmdDaemon(), a.cmdStatus(), a.cmdList(), a.cmdFlush(), a.cmdPause(), a.cmdResume(), a.cmdReload(),
+		a.cmdDead(), a.cmdState(),
 		a.cmdCheck(), a.cmdTest(), a.cmdExplain(), a.cmdEval(), a.cmdGrok(), a.cmdFunctions(), a.cmdSchema(), a.cmdVersion())
 	return root
 }

@@ -80,7 +80,7 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 	var runners []*pipeline.Runner
 	for _, p := range plans {
 		letters := letterFile(p)
-		if o.stateDir == "" && p.Options.DeadLetter.File == nil {
+		if o.stateDir == "" && p.Options.DeadLetter.Path() == "" {
 			if err := os.Remove(letters); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return failed(fmt.Errorf("replace the dead letters of an earlier run: %w", err))
 			}
@@ -134,8 +134,8 @@ func (a *app) notes(plans []*pipeline.Plan, o *runFlags) {
 
 // letterFile is where a pipeline's dead letters go under `rsetl run`.
 func letterFile(p *pipeline.Plan) string {
-	if f := p.Options.DeadLetter.File; f != nil {
-		return f.Path
+	if path := p.Options.DeadLetter.Path(); path != "" {
+		return path
 	}
 	return p.Name[strings.LastIndexByte(p.Name, '/')+1:] + ".dead.ndjson"
 }

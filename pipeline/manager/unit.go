@@ -35,6 +35,7 @@ type unit struct {
 	want     want
 	handled  uint64 // the last want that was taken up
 	changed  chan struct{}
+	tasks    []task
 	paused   bool
 	memory   string   // the version of a run of the program before
 	current  *version // what runs, or is to run again
@@ -158,10 +159,11 @@ func (u *unit) loop() {
 	defer u.retry.Stop()
 	for {
 		u.mu.Lock()
-		w, handled := u.want, u.handled
+		w, handled, tasks := u.want, u.handled, len(u.tasks)
 		u.mu.Unlock()
 		switch {
 		case m.stopping.Err() != nil:
+			u.refuse(ErrStopping)
 			u.stop()
 			u.claim()
 			return
@@ -173,6 +175,7 @@ func (u *unit) loop() {
 			u.prev = nil
 			u.edit(func() { u.current, u.rejected, u.err, u.finished, u.handled = nil, nil, nil, false, w.seq })
 			if m.drop(u) {
+				u.refuse(fmt.Errorf("%w: %s: its file is gone", ErrUnknown, u.nameNow()))
 				u.log().Info("pipeline stopped, its file is gone; its state is kept")
 				u.edit(func() {})
 				return
@@ -182,6 +185,9 @@ func (u *unit) loop() {
 			u.taking = w.seq
 			u.take(w)
 			u.edit(func() { u.handled = w.seq })
+			continue
+		case tasks > 0:
+			u.service()
 			continue
 		}
 		var ended chan error

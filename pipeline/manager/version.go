@@ -58,8 +58,8 @@ func (m *Manager) load(f *found) (*pipeline.Plan, *version) {
 
 // letters is where a pipeline's dead letters go.
 func (m *Manager) letters(p *pipeline.Plan) string {
-	if f := p.Options.DeadLetter.File; f != nil {
-		return f.Path
+	if path := p.Options.DeadLetter.Path(); path != "" {
+		return path
 	}
 	return m.defaultLetters(p.Name)
 }
