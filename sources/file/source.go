@@ -384,9 +384,21 @@ func (r *run) decoders() (n int) {
 	return n
 }
 
+// pollEvery is how often all files are looked at: less often where notices tell of every change.
+func (r *run) pollEvery() time.Duration {
+	if r.w != nil && r.w.trusted() {
+		return trustedPolls * r.cfg.Poll.D()
+	}
+	return r.cfg.Poll.D()
+}
+
+// trustedPolls is how many polls are left to notices.
+const trustedPolls = 5
+
 // rest waits until there may be something to do: all files had nothing.
 func (r *run) rest() error {
-	d := min(max(time.Until(r.polled.Add(r.cfg.Poll.D())), 0), r.untilScan())
+	poll := r.pollEvery()
+	d := min(max(time.Until(r.polled.Add(poll)), 0), r.untilScan())
 	if r.once {
 		d = time.Hour
 	}
@@ -413,7 +425,7 @@ func (r *run) rest() error {
 		case <-r.wake():
 			t.Stop()
 			r.notices()
-			if time.Until(r.polled.Add(r.cfg.Poll.D())) > 0 {
+			if time.Until(r.polled.Add(poll)) > 0 {
 				return nil // the files that were named, and a scan where one is due
 			}
 		case <-r.ctx.Done():

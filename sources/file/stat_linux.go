@@ -33,3 +33,20 @@ func deleted(fi fs.FileInfo) int64 {
 	}
 	return st.Ctim.Nano()
 }
+
+// remote are the magic numbers of file systems that other hosts change, or whose notices are not to be relied on.
+var remote = map[int64]bool{unix.NFS_SUPER_MAGIC: true, unix.SMB_SUPER_MAGIC: true, unix.CIFS_SUPER_MAGIC: true, unix.SMB2_SUPER_MAGIC: true,
+	unix.CEPH_SUPER_MAGIC: true, unix.AFS_SUPER_MAGIC: true, unix.CODA_SUPER_MAGIC: true, unix.V9FS_MAGIC: true, unix.FUSE_SUPER_MAGIC: true,
+	unix.OCFS2_SUPER_MAGIC: true, lustreMagic: true, gfs2Magic: true}
+
+// Not in package unix: from their kernel sources.
+const (
+	lustreMagic = 0x0BD00BD0
+	gfs2Magic   = 0x01161970
+)
+
+// local tells whether only this host changes the folder's files.
+func local(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && !remote[int64(st.Type)]
+}

@@ -20,6 +20,8 @@ type watcher struct {
 	done chan struct{}
 	dirs map[string]bool
 	said bool
+	// unsure are folders that can't be watched, or where others make changes that are not noticed.
+	unsure map[string]bool
 
 	mu     sync.Mutex
 	names  map[string]bool
@@ -33,7 +35,7 @@ func newWatcher(log *slog.Logger) *watcher {
 		log.Info("no notices of file changes; files are polled", "err", err)
 		return nil
 	}
-	x := &watcher{fs: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), dirs: map[string]bool{}, names: map[string]bool{}}
+	x := &watcher{fs: w, log: log, wake: make(chan struct{}, 1), done: make(chan struct{}), dirs: map[string]bool{}, unsure: map[string]bool{}, names: map[string]bool{}}
 	go x.run()
 	return x
 }
@@ -87,17 +89,26 @@ func (w *watcher) watch(dir string) {
 		return
 	}
 	w.dirs[dir] = true
-	if err := w.fs.Add(dir); err != nil && !w.said {
+	err := w.fs.Add(dir)
+	if err != nil || !local(dir) {
+		w.unsure[dir] = true
+	}
+	if err != nil && !w.said {
 		w.said = true
 		w.log.Info("cannot watch a folder; it is polled", "path", dir, "err", err)
 	}
 }
+
+// trusted tells whether every change of the files is noticed: all folders are watched, on file systems that only this
+// host changes.
+func (w *watcher) trusted() bool { return len(w.dirs) > 0 && len(w.unsure) == 0 }
 
 // keep forgets folders that are not in use, so that one that comes again is watched again.
 func (w *watcher) keep(dirs map[string]bool) {
 	for d := range w.dirs {
 		if !dirs[d] {
 			delete(w.dirs, d)
+			delete(w.unsure, d)
 			w.fs.Remove(d)
 		}
 	}
