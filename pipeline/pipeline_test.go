@@ -41,6 +41,7 @@ var (
 type rows struct {
 	mu   sync.Mutex
 	list []string
+	took int // deliveries
 	fail error
 	gate chan struct{} // where not nil, Deliver waits for it
 }
@@ -84,6 +85,7 @@ func (s *collect) Deliver(ctx context.Context, c *sinks.Chunk) ([]sinks.Reject, 
 	if r.fail != nil {
 		return nil, r.fail
 	}
+	r.took++
 	var rejects []sinks.Reject
 	for pi := range c.Parts {
 		for i := range c.Parts[pi].Ends {
@@ -536,5 +538,26 @@ func TestPanic(t *testing.T) {
 	snap, err := e.store.Load(context.Background(), "default/p")
 	if err != nil || len(snap.Splits) != 1 || snap.Splits[0].Position().Offset != 0 {
 		t.Errorf("%+v %v", snap, err)
+	}
+}
+
+// TestManySmallFiles: what a thousand small files hold goes out in few deliveries, not in one a file.
+func TestManySmallFiles(t *testing.T) {
+	e := newEnv(t)
+	for i := range 1000 {
+		e.write(fmt.Sprintf("%04d.log", i), fmt.Sprintf("%d a\n%d b\n%d c\n", i, i, i))
+	}
+	e.once("source: {file: {paths: ['DIR/*.log']}}\nsinks: [collect: {into: many}]\n")
+	r := rowsOf("many")
+	if len(r.list) != 3000 {
+		t.Errorf("%d rows", len(r.list))
+	}
+	t.Logf("%d deliveries", r.took)
+	if r.took > 30 { // a thousand rows each, and what the interval flushes on a slow machine
+		t.Errorf("%d deliveries", r.took)
+	}
+	e.once("source: {file: {paths: ['DIR/*.log']}}\nsinks: [collect: {into: many}]\n")
+	if len(r.list) != 3000 {
+		t.Errorf("read again: %d rows", len(r.list))
 	}
 }

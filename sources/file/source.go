@@ -95,6 +95,7 @@ type run struct {
 	scanned  time.Time
 	scanCost time.Duration
 	polled   time.Time
+	over     []byte // scratch: the bytes before a block, as they are now
 	first    bool
 	scanning bool
 	rescan   bool
@@ -509,7 +510,17 @@ func (r *run) read(e *entry) (more bool, err error) {
 		return false, err
 	}
 	p := e.c.Begin(b, n)
-	m, err := e.h.readAt(p, e.c.ReadOffset())
+	// What was read before is read along: a block of something that took its place since the look is not taken for more of it.
+	known := e.c.Before()
+	r.over = append(r.over[:0], known...)
+	m, err := readOver(e.h.f, r.over, p, e.c.ReadOffset())
+	if string(r.over) != string(known) {
+		r.out.Return(b)
+		if fi, err = e.h.stat(); err != nil {
+			return false, r.retry(e, "read", err)
+		}
+		return r.replaced(e, fi)
+	}
 	if m == 0 && err != nil {
 		r.out.Return(b)
 		if err == io.EOF { // it shrank just now

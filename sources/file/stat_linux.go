@@ -1,6 +1,7 @@
 package file
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"syscall"
@@ -49,4 +50,25 @@ const (
 func local(dir string) bool {
 	var st unix.Statfs_t
 	return unix.Statfs(dir, &st) == nil && !remote[int64(st.Type)]
+}
+
+// readOver fills before with the bytes in front of off and p with those from off on, in one read of a plain file, so that both
+// are of the same content. It gives how many bytes p has; 0 and io.EOF where there is none.
+func readOver(f *os.File, before, p []byte, off int64) (int, error) {
+	at := off - int64(len(before))
+	for {
+		n, err := unix.Preadv(int(f.Fd()), [][]byte{before, p}, at)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return 0, &fs.PathError{Op: "read", Path: f.Name(), Err: err}
+		case n < len(before):
+			clear(before[n:])
+			return 0, io.EOF
+		case n == len(before):
+			return 0, io.EOF
+		}
+		return n - len(before), nil
+	}
 }

@@ -3,6 +3,7 @@
 package file
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"reflect"
@@ -35,3 +36,16 @@ func deleted(fs.FileInfo) int64 { return 0 }
 
 // local: nothing is known of file systems here.
 func local(string) bool { return false }
+
+// readOver fills before with the bytes in front of off and p with those from off on. It gives how many bytes p has; 0 and
+// io.EOF where there is none.
+func readOver(f *os.File, before, p []byte, off int64) (int, error) {
+	n, err := f.ReadAt(p, off)
+	if n > 0 && err == io.EOF {
+		err = nil
+	}
+	if k, _ := f.ReadAt(before, off-int64(len(before))); k < len(before) {
+		clear(before[k:])
+	}
+	return n, err
+}
