@@ -3,7 +3,11 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 export CGO_ENABLED = 0
 
-.PHONY: build demo test chaos bench fuzz generate lint clean
+# The real servers that tests use: `make test` starts those that don't run, and stops these after it.
+# RSETL_SERVICES=required makes it fail where one can't be had, off skips their tests.
+SERVICES ?= elasticsearch mysql
+
+.PHONY: build demo test services services-down chaos bench fuzz generate lint clean
 
 build: ## bin/rsetl, one static binary
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/rsetl ./cmd/rsetl
@@ -13,10 +17,17 @@ demo: build ## the README's example: an access log into a table
 
 test: ## everything but long runs and benchmarks; installs what is missing
 	@./test/install.sh
-	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 20m ./...
+	CGO_ENABLED=1 ./test/services/services with $(SERVICES) -- $(GO) test -race -shuffle=on -timeout 20m ./...
 
-chaos: ## the crash test, long
+services: ## start the real servers, to keep them running between tests
+	./test/services/services up $(SERVICES)
+
+services-down: ## stop them and remove their data
+	./test/services/services down $(SERVICES)
+
+chaos: ## the crash tests, long
 	$(GO) test ./test/chaos -count=1 -timeout 60m -v -args -kills 500
+	./test/services/services with $(SERVICES) -- $(GO) test ./test/sinks -run Chaos -count=1 -timeout 60m -v -args -kills 64 -lines 10000 -restart -full
 
 bench: ## speed and memory against hand-written loops and Benthos
 	./bench/run.sh

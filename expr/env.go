@@ -19,6 +19,8 @@ type Env struct {
 	tmp   []byte
 	node  jnode // a JSON scalar
 
+	offsets []int // of a regular expression's match
+
 	patterns map[patternKey]any
 }
 

@@ -78,7 +78,7 @@ func regexFuncs() []Function {
 					if n.IsNull() || n.Int() < 0 || n.Int() > int64(re.groups()) {
 						return null
 					}
-					m := re.find(env.bytes(v))
+					m := re.find(env, env.bytes(v))
 					if m == nil || m[2*n.Int()] < 0 {
 						return null
 					}
@@ -100,7 +100,7 @@ func regexFuncs() []Function {
 					}
 					off, at, big := len(env.B.Buf), 0, false
 					buf := env.B.Buf
-					for _, m := range re.all(p) {
+					for m := range re.all(env, p) {
 						buf = append(append(buf, p[at:m[0]]...), repl...)
 						at = m[1]
 						if big = len(buf)-off > maxText; big {
@@ -116,12 +116,16 @@ func regexFuncs() []Function {
 			}},
 		{Name: "REGEXP_COUNT", Signature: "REGEXP_COUNT(text, regex)", Summary: "the number of matches", Example: "REGEXP_COUNT('a1b22', '\\d+')", ExampleResult: "2", Args: "ss", Result: simple(TInt),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				return record.MakeInt(int64(len(re.all(env.bytes(v)))))
+				n := int64(0)
+				for range re.all(env, env.bytes(v)) {
+					n++
+				}
+				return record.MakeInt(n)
 			})},
 		{Name: "REGEXP_INSTR", Signature: "REGEXP_INSTR(text, regex)", Summary: "the number of the character where the first match begins, 0 where nothing matches", Example: "REGEXP_INSTR('abc', 'c')", ExampleResult: "3", Args: "ss", Result: simple(TInt),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
 				p := env.bytes(v)
-				m := re.find(p)
+				m := re.find(env, p)
 				if m == nil {
 					return record.MakeInt(0)
 				}
@@ -129,7 +133,7 @@ func regexFuncs() []Function {
 			})},
 		{Name: "REGEXP_SUBSTR", Signature: "REGEXP_SUBSTR(text, regex)", Summary: "the first match", Nulls: "NULL where an argument is, or nothing matches", Example: "REGEXP_SUBSTR('abc123', '\\d+')", ExampleResult: "123", Args: "ss", Result: stringType(),
 			Build: over(func(env *Env, _ int, v record.Value, re regex) record.Value {
-				m := re.find(env.bytes(v))
+				m := re.find(env, env.bytes(v))
 				if m == nil {
 					return null
 				}
@@ -144,7 +148,7 @@ func regexFuncs() []Function {
 						return null
 					}
 					base := len(env.items)
-					for _, m := range re.all(env.bytes(v)) {
+					for m := range re.all(env, env.bytes(v)) {
 						x := null
 						if m[2*n.Int()] >= 0 {
 							x = v.Sub(m[2*n.Int()], m[2*n.Int()+1])

@@ -590,7 +590,7 @@ func strToMap(env *Env, a []record.Value) record.Value {
 	v, p := a[0], env.bytes(a[0])
 	put := func(from, to int) {
 		k, val := v.Sub(from, to), null
-		if m := kr.find(p[from:to]); m != nil && m[1] > m[0] {
+		if m := kr.find(env, p[from:to]); m != nil && m[1] > m[0] {
 			k, val = v.Sub(from, from+m[0]), v.Sub(from+m[1], to)
 		}
 		for at := base; at < len(env.items); at += 2 {
@@ -604,7 +604,7 @@ func strToMap(env *Env, a []record.Value) record.Value {
 		}
 	}
 	from := 0
-	for _, m := range pr.all(p) {
+	for m := range pr.all(env, p) {
 		if m[1] > m[0] {
 			put(from, m[0])
 			from = m[1]

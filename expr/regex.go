@@ -2,37 +2,73 @@ package expr
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+
+	"github.com/rsetl/rsetl/parsers/engine"
 )
 
-// regex is what expressions need of a regular expression, so that another
-// engine can take the place of Go's.
+// regex is a compiled expression, for any number of goroutines.
 type regex interface {
 	match(p []byte) bool
-	// find gives the offsets of the first match and its groups, nil where there is none.
-	find(p []byte) []int
+	// find gives the offsets of the first match and its groups, nil where there is none. They hold until env's next use of a regex.
+	find(env *Env, p []byte) []int
 	// all gives the same for every match, one after the other.
-	all(p []byte) [][]int
+	all(env *Env, p []byte) iter.Seq[[]int]
 	groups() int
 }
 
-type goRegex struct {
-	re  *regexp.Regexp
-	lit *literalSet // answers match where the expression is only text
+type engineRegex struct {
+	re   *engine.Regex
+	lit  *literalSet // answers match where the expression is only text
+	free sync.Pool   // of engine.Matcher
 }
 
-func (r goRegex) match(p []byte) bool {
+func (r *engineRegex) match(p []byte) bool {
 	if r.lit != nil {
 		if m, ok := r.lit.match(p); ok {
 			return m
 		}
 	}
-	return r.re.Match(p)
+	m := r.free.Get().(engine.Matcher)
+	ok, _ := m.Match(p, nil)
+	r.free.Put(m)
+	return ok
 }
-func (r goRegex) groups() int          { return r.re.NumSubexp() }
-func (r goRegex) find(p []byte) []int  { return r.re.FindSubmatchIndex(p) }
-func (r goRegex) all(p []byte) [][]int { return r.re.FindAllSubmatchIndex(p, -1) }
+
+func (r *engineRegex) groups() int { return r.re.Groups }
+
+// offsets is room for those of one match.
+func (r *engineRegex) offsets(env *Env) []int {
+	env.offsets = slices.Grow(env.offsets[:0], 2*r.re.Groups+2)
+	return env.offsets[:2*r.re.Groups+2]
+}
+
+func (r *engineRegex) find(env *Env, p []byte) []int {
+	caps := r.offsets(env)
+	m := r.free.Get().(engine.Matcher)
+	ok, _ := m.Match(p, caps)
+	r.free.Put(m)
+	if !ok {
+		return nil
+	}
+	return caps
+}
+
+func (r *engineRegex) all(env *Env, p []byte) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		// Another expression may be run within the loop.
+		caps := r.offsets(env)
+		env.offsets = nil
+		m := r.free.Get().(engine.Matcher)
+		_ = m.Each(p, caps, func() bool { return yield(caps) })
+		r.free.Put(m)
+		env.offsets = caps
+	}
+}
 
 // compileRegex compiles a regular expression in Java's notation as far as Go
 // has it, or a SIMILAR TO pattern.
@@ -46,11 +82,13 @@ func compileRegex(src string, similar bool, escape rune) (regex, error) {
 	} else {
 		src = javaToGo(src)
 	}
-	re, err := regexp.Compile(src)
+	re, err := engine.CompileGo(src)
 	if err != nil {
 		return nil, fmt.Errorf("the regular expression %q is wrong: %s", src, strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	return goRegex{re, literalsOf(src)}, nil
+	r := &engineRegex{re: re, lit: literalsOf(src)}
+	r.free.New = func() any { return re.Matcher() }
+	return r, nil
 }
 
 // javaToGo rewrites what Java writes otherwise: possessive quantifiers have no

@@ -135,6 +135,7 @@ func (r *Runner) fire(c *state.Commit) {
 			}
 		}
 		it.count.made += int64(it.b.Made)
+		it.count.absorbed += int64(it.b.Absorbed)
 		it.count.filtered += int64(it.b.Filtered)
 		r.ledger.pass(it.count)
 		r.release(it)

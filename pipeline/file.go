@@ -120,7 +120,7 @@ type SinkCommon struct {
 	Name      string            `yaml:"name" doc:"A name for metrics, the report and the store; the kind by default."`
 	From      string            `yaml:"from" doc:"The name of the step after which records go to this sink; the last one by default. source: as they were read."`
 	When      *steps.Expr       `yaml:"when" doc:"Only records for which this is TRUE."`
-	OnFailure string            `yaml:"on_failure" doc:"block: what can't be delivered is tried for ever and in time stops the source." enum:"block" default:"block"`
+	OnFailure sinks.OnFailure   `yaml:"on_failure" doc:"block (default): what can't be delivered is tried for ever and in time stops the source. {dead_letter: 10m}: what the sink holds goes to the dead letters once it has failed for so long, until it works again; dead_letter alone: 5m."`
 	Batch     sinks.BatchConfig `yaml:"batch" doc:"How rows are cached and sent."`
 }
 

@@ -195,9 +195,17 @@ func yamlHint(lines []string, line int, msg string) (at int, hint string) {
 
 // later are keys and kinds of the design that this version doesn't run yet.
 var later = map[string]string{
-	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe", "unnest": "unnest",
+	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe",
 	"state":    "window state",
 	"postgres": "the sink postgres", "rocketmq": "rocketmq",
+}
+
+// called are names that users know from Logstash's filters, with the steps that do the same.
+var called = map[string]string{
+	"mutate": "a step of its own for each option: rename, add, set, convert, gsub, case, trim, split, join, merge, copy, remove", "replace": "`add: {FIELD: TEXT}`",
+	"update": "`add: {FIELD: TEXT}` with `when: FIELD IS NOT NULL`", "coerce": "`set: {FIELD: \"COALESCE(FIELD, 'value')\"}`", "strip": "`trim: [FIELD, …]`",
+	"uppercase": "`case: {upper: [FIELD, …]}`", "lowercase": "`case: {lower: [FIELD, …]}`", "capitalize": "`case: {capitalize: [FIELD, …]}`", "add_field": "`add: {FIELD: TEXT}`", "remove_field": "`remove: [FIELD, …]`",
+	"add_tag": "`set: {tags: \"ARRAY_APPEND(tags, 'TAG')\"}`", "prune": "`keep: [FIELD, …]` or `remove`", "multiline": "`multiline:` beside the source", "syslog_pri": "`syslog: FIELD`", "json_encode": "`set` with an expression", "ruby": "`set` with an expression", "grep": "`filter:` or `drop:`",
 }
 
 func notYet(what string) string { return "not yet: this version of rsetl does not have " + what }
@@ -344,6 +352,10 @@ func known(c *config.Context, key *yaml.Node, what string, kinds, names []string
 	}
 	if w, ok := later[key.Value]; ok {
 		c.Errorf(key, "%s", notYet(w))
+		return false
+	}
+	if w, ok := called[key.Value]; ok && what == "step" {
+		c.Errorf(key, "%q is Logstash's name; here it is %s", key.Value, w)
 		return false
 	}
 	hint := config.Nearest(key.Value, append(append([]string(nil), kinds...), names...))

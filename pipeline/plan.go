@@ -409,6 +409,9 @@ func (c *compiler) buildRest() {
 			f.Errs.Addf(s.conf.Node, s.conf.path, "%v", err)
 		}
 		s.Sink = sink
+		if _, marked := sink.(sinks.Marked); marked && s.conf.Common.OnFailure.After > 0 {
+			f.Errs.Addf(s.conf.Node, s.conf.path, "on_failure: a %s sink can only block: what it has written of a batch is known after its commit", s.conf.Kind)
+		}
 	}
 }
 

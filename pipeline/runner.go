@@ -101,7 +101,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 			r.allWhen = false
 		}
 		c := batch.New(s.Sink, batch.Options{Pipeline: p.Name, Name: s.Name, Config: s.conf.Common.Batch, Log: r.log,
-			Letters: r.letters, Now: r.now, Commit: r.commitPart(s.Name),
+			Letters: r.letters, Now: r.now, GiveUp: s.conf.Common.OnFailure.After.D(), Commit: r.commitPart(s.Name),
 			Fatal: func(err error) { r.cancel(fmt.Errorf("sink %s: %w", s.Name, err)) }})
 		c.SetCounts(loadCounts(r.snap.Counters, s.Name))
 		r.caches = append(r.caches, c)

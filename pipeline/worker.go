@@ -99,6 +99,10 @@ func (w *worker) when(cond *expr.Program, b *record.Batch) []int32 {
 // apply runs one step on the records that its `when` selects and settles the failures.
 func (w *worker) apply(it *item, n *Node, s interface{ Apply(*record.Batch) }) {
 	b := it.b
+	if n.step.Spec.Expands {
+		w.expand(it, n, s)
+		return
+	}
 	if n.When == nil {
 		s.Apply(b)
 		if len(b.Fails) > 0 {

@@ -86,11 +86,16 @@ func (b *Batch) Len() int { return b.n }
 // Add appends a record at that position whose raw form (for dead letters) is
 // raw, and returns its number. All its fields are Missing.
 func (b *Batch) Add(pos Position, raw Value) int {
+	i := b.add(pos, raw)
+	b.Sel = append(b.Sel, int32(i))
+	return i
+}
+
+func (b *Batch) add(pos Position, raw Value) int {
 	i := b.n
 	b.n++
 	b.pos = append(b.pos, pos)
 	b.raw = append(b.raw, raw)
-	b.Sel = append(b.Sel, int32(i))
 	n := len(b.slots)
 	if n+b.width <= cap(b.slots) {
 		b.slots = b.slots[:n+b.width]
@@ -100,6 +105,21 @@ func (b *Batch) Add(pos Position, raw Value) int {
 	}
 	return i
 }
+
+// Clone appends a record like i, at its position, and returns its number. Sel is the caller's to change.
+func (b *Batch) Clone(i int) int {
+	j := b.add(b.pos[i], b.raw[i])
+	copy(b.Row(j), b.Row(i))
+	if b.HasOverflow(i) {
+		for name, v := range b.Overflow(i) {
+			b.AddOverflow(j, name, v)
+		}
+	}
+	return j
+}
+
+// SetPos gives record i another position: for steps that make several records of one.
+func (b *Batch) SetPos(i int, p Position) { b.pos[i] = p }
 
 // Row is the slots of record i. It is valid until the next Add.
 func (b *Batch) Row(i int) []Value { return b.slots[i*b.width : (i+1)*b.width : (i+1)*b.width] }

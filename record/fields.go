@@ -73,6 +73,20 @@ func (b *Batch) Overflow(i int) iter.Seq2[Value, Value] {
 	}
 }
 
+// OverflowNames yields the names of record i's fields without a slot, those that were unset included.
+func (b *Batch) OverflowNames(i int) iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if i >= len(b.head) {
+			return
+		}
+		for at := b.head[i]; at != 0; at = b.over[at-1].next {
+			if !yield(b.over[at-1].name) {
+				return
+			}
+		}
+	}
+}
+
 // Lookup gives the field of that name, Missing where there is none.
 func (b *Batch) Lookup(i int, name string) Value {
 	if s := b.Table.Find(name); s >= 0 {

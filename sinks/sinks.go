@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/rsetl/rsetl/config"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/steps"
@@ -23,7 +25,7 @@ type Sink interface {
 	// Deliver sends the chunk and returns when all of it is durable, except for
 	// the rows it reports as rejected. An error means that nothing may be assumed
 	// delivered: the same chunk is tried again after a backoff, for ever; wrap it
-	// with RetryAfter to say when. Chunks that share no split may be delivered
+	// with RetryAfter to say when. The retry gets the same *Chunk, so a sink may remember what of it is settled. Chunks that share no split may be delivered
 	// concurrently, up to in_flight; a split has one chunk in flight at a time.
 	Deliver(ctx context.Context, c *Chunk) ([]Reject, error)
 }
@@ -34,6 +36,12 @@ type Sink interface {
 type Starter interface {
 	Start(ctx context.Context, env *Env) error
 	Stop(ctx context.Context) error
+}
+
+// Prober is a sink that can tell whether it would be able to connect, without writing anything: for `check --connect`.
+// It is called instead of Start.
+type Prober interface {
+	Probe(ctx context.Context) error
 }
 
 // Marked is a sink whose durability is tied to the pipeline's commit, such as a
@@ -74,6 +82,13 @@ type Describer interface {
 // the field that a name is filled from, ok false where that is an expression. A replayed dead letter needs it.
 type Mapper interface {
 	FieldOf(name string) (field string, ok bool)
+}
+
+// Abandoner is a sink that knows which rows of a chunk are delivered when its Deliver fails.
+type Abandoner interface {
+	// Abandon is called when a chunk is given up (on_failure: dead_letter), after its last Deliver. It returns the rows
+	// that are not delivered, with why where that is known, and forgets the chunk.
+	Abandon(c *Chunk) []Reject
 }
 
 // Positioned is a transactional sink: it stores the position with the rows and
@@ -178,6 +193,44 @@ type BatchConfig struct {
 	Interval config.Duration `yaml:"interval" doc:"Longest time a row waits, per split." default:"1s"`
 	Memory   config.Size     `yaml:"memory" doc:"Over it the adding lane waits for a flush." default:"8MiB"`
 	InFlight int             `yaml:"in_flight" doc:"Chunks delivered at the same time; a split has one at a time." default:"1"`
+}
+
+// OnFailure is a sink's `on_failure:`.
+type OnFailure struct {
+	After config.Duration // give up what can't be delivered for so long; 0: never
+}
+
+// giveUpAfter is how long `on_failure: dead_letter` waits.
+const giveUpAfter = 5 * time.Minute
+
+// UnmarshalConfig reads `block`, `dead_letter` or `{dead_letter: 10m}`.
+func (o *OnFailure) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	n = config.Resolve(n)
+	if n.Kind == yaml.MappingNode {
+		var long struct {
+			DeadLetter config.Duration `yaml:"dead_letter,required" doc:"After so long."`
+		}
+		c.DecodeStruct(n, &long)
+		if o.After = long.DeadLetter; o.After <= 0 && len(n.Content) > 0 {
+			c.Errorf(n, "dead_letter: want a time above 0, as in {dead_letter: 10m}")
+		}
+		return
+	}
+	switch s, ok := c.Scalar(n, "block, dead_letter, or {dead_letter: 10m}"); {
+	case !ok, s == "block":
+	case s == "dead_letter":
+		o.After = config.Duration(giveUpAfter)
+	default:
+		c.Errorf(n, "unknown value %q; write block, dead_letter, or {dead_letter: 10m}", s)
+	}
+}
+
+// JSONSchema is how it appears in the schema.
+func (OnFailure) JSONSchema() map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"enum": []string{"block", "dead_letter"}},
+		map[string]any{"type": "object", "properties": map[string]any{"dead_letter": map[string]any{"type": "string"}}, "required": []string{"dead_letter"}, "additionalProperties": false},
+	}}
 }
 
 // Registry holds the kinds of sinks by name. Filled by init functions, read-only afterwards.

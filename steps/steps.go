@@ -40,6 +40,9 @@ type Spec struct {
 	New func() Config
 	// CanFail: the step may fail a record, so on_error applies.
 	CanFail bool
+	// Expands: its steps may make several records of one, with b.Clone, which they count in b.Made and b.Absorbed. They leave
+	// Sel in the records' order; the pipeline gives the records positions and numbers in that order.
+	Expands bool
 	// Stateful: its steps implement pipeline.Stage and run at the lane's ordered end.
 	Stateful bool
 }

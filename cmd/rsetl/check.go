@@ -1,36 +1,67 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rsetl/rsetl/pipeline"
+	"github.com/rsetl/rsetl/sinks"
 )
 
+// probeTimeout is how long `check --connect` waits for each connection.
+const probeTimeout = 15 * time.Second
+
 func (a *app) cmdCheck() *cobra.Command {
+	connect := false
 	c := &cobra.Command{
 		Use:     "check FILE|DIR...",
 		Short:   "Validate pipeline files; connects to nothing",
-		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing. Exit code 1 where there is a mistake.",
-		Example: "  rsetl check conf.d\n  rsetl check examples/web-errors.yaml",
+		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing; with --connect it tries the sinks' connections\ntoo, and writes nothing. Exit code 1 where there is a mistake.",
+		Example: "  rsetl check conf.d\n  rsetl check examples/web-errors.yaml\n  rsetl check --connect conf.d",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := pipelineFiles(args)
 			if err != nil {
 				return err
 			}
-			plans, err := a.load(files, false, pipeline.LoadOptions{Lenient: true, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
+			plans, err := a.load(files, false, pipeline.LoadOptions{Lenient: !connect, StateDir: "/var/lib/rsetl"}, pipeline.CompileOptions{})
 			if err != nil {
 				return err
 			}
 			for _, p := range plans {
+				if connect && !a.probe(cmd.Context(), p) {
+					a.code = exitInput
+					continue
+				}
 				fmt.Fprintf(a.out, "%s: ok\n", p.File.Path)
 			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&connect, "connect", false, "try the connections of the sinks too")
 	return c
+}
+
+// probe tries the plan's connections and prints those that fail.
+func (a *app) probe(ctx context.Context, p *pipeline.Plan) bool {
+	ok := true
+	for _, s := range p.Sinks {
+		prober, can := s.Sink.(sinks.Prober)
+		if !can {
+			continue
+		}
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		err := prober.Probe(probe)
+		cancel()
+		if err != nil {
+			ok = false
+			fmt.Fprintf(a.out, "%s: sink %s: %s\n", p.File.Path, s.Name, p.File.Errs.Mask(err.Error()))
+		}
+	}
+	return ok
 }
 
 func (a *app) cmdExplain() *cobra.Command {

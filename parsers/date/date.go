@@ -18,9 +18,9 @@ func init() {
 	steps.MustRegister("date", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Makes a time of a text: the event's time, `@timestamp`, unless another target is given.",
-			Details: "Formats are tried in order: `ISO8601`, `UNIX` (seconds, with a fraction or without), `UNIX_MS`, `UNIX_US`, `UNIX_NS`, or a pattern: " +
-				"`yyyy` year (`yy`: two digits, of a year at most 19 years ahead), `MM` month, `MMM` its English name, `dd` day, `DDD` day of the year, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, " +
-				"`SSS` fraction (up to nine digits, which are kept), `EEE` the day's name (read, not checked), `Z` offset, `z` or `ZZZ` zone; other texts in single quotes. A blank stands for one or more.\n\n" +
+			Details: "Formats are tried in order: `ISO8601`, `UNIX` (seconds, with a fraction or without), `UNIX_MS`, `UNIX_US`, `UNIX_NS`, `TAI64N`, a format of strftime such as `%d/%b/%Y:%H:%M:%S %z`, or a pattern: " +
+				"`yyyy` year (`yy`: two digits, of a year at most 19 years ahead), `MM` month, `MMM` its name in `locale`, in any case of letters and shortened or not, `dd` day, `DDD` day of the year, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, " +
+				"`SSS` fraction (up to nine digits, which are kept), `EEE` the day's name (read, not checked), `xxxx` year of weeks, `ww` its week, `e` day of the week from Monday, 1, `G` era, `Z` offset, `z` or `ZZZ` zone; other texts in single quotes. A blank stands for one or more.\n\n" +
 				"A text without offset is in `zone` (the pipeline's by default); of a time that comes twice when clocks go back the first is meant. Without a year it is the latest year that puts the time at most a day ahead " +
 				"of now: December read in January is last year's. A text without a date fails, it is never silently the first of January; with `today: true` it is today's. " +
 				"A leap second, 23:59:60, is the second after it. A field that is a time already is taken as it is.",
@@ -36,12 +36,38 @@ type Config struct {
 	Field   steps.FieldPath `yaml:"field,required" doc:"The field to read."`
 	Formats []yaml.Node     `yaml:"formats,required" doc:"Formats, tried in order."`
 	Target  steps.FieldPath `yaml:"target" doc:"The field to set; @timestamp by default."`
-	Zone    string          `yaml:"zone" doc:"The zone of texts without one, an IANA name or an offset; the pipeline's by default."`
+	Zone    zoneText        `yaml:"zone" doc:"The zone of texts without one, an IANA name or an offset; %{field} takes it from the record. The pipeline's by default."`
+	Locale  string          `yaml:"locale" doc:"The language of the names of months and days, such as fr or pt-BR." default:"en"`
 	Today   bool            `yaml:"today" doc:"A format without a date means today, in its zone."`
 
 	parsers []parser
 	formats []string
-	loc     *time.Location
+}
+
+// zoneText is a zone's name, or a template of one.
+type zoneText struct {
+	loc  *time.Location
+	tmpl steps.Template
+}
+
+// UnmarshalConfig reads the name.
+func (z *zoneText) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	s, ok := c.Scalar(n, "a zone")
+	if !ok {
+		return
+	}
+	if strings.Contains(s, "%{") {
+		z.tmpl.UnmarshalConfig(c, n)
+		return
+	}
+	if z.loc = location(s); z.loc == nil && c.Known() {
+		c.Errorf(n, "unknown time zone %q; write an IANA name like Europe/Berlin, or an offset like +05:30", s)
+	}
+}
+
+// JSONSchema is how a zone appears in the schema.
+func (zoneText) JSONSchema() map[string]any {
+	return map[string]any{"type": "string", "description": "zone or text with %{field}"}
 }
 
 // location finds a zone by its name or offset, nil where there is none.
@@ -57,7 +83,13 @@ func location(name string) *time.Location {
 var _ steps.Config = (*Config)(nil)
 
 func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
-	c.DecodeStruct(n, d)
+	if !(steps.Foreign{"match": "`field: FIELD` and `formats: [FORMAT, …]`", "timezone": "zone"}).Decode(c, n, d) {
+		return
+	}
+	names, err := localeOf(d.Locale)
+	if err != nil {
+		c.In("locale", func() { c.Errorf(n, "%v", err) })
+	}
 	if d.Target.Name == "" {
 		d.Target.Name, d.Target.Node = "@timestamp", n
 	}
@@ -73,10 +105,10 @@ func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 			if !ok {
 				return
 			}
-			p, err := compile(s)
+			p, err := compile(s, names)
 			if err != nil {
 				hint := ""
-				if m := config.Nearest(s, []string{"ISO8601", "UNIX", "UNIX_MS", "UNIX_US", "UNIX_NS"}); m != "" {
+				if m := config.Nearest(s, []string{"ISO8601", "UNIX", "UNIX_MS", "UNIX_US", "UNIX_NS", "TAI64N"}); m != "" {
 					hint = "; did you mean " + m + "?"
 				}
 				c.Errorf(&d.Formats[i], "%v%s", err, hint)
@@ -85,11 +117,6 @@ func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 			d.parsers = append(d.parsers, p)
 			d.formats = append(d.formats, s)
 		})
-	}
-	if d.Zone != "" {
-		if d.loc = location(d.Zone); d.loc == nil {
-			c.Errorf(n, "zone: unknown time zone %q; write an IANA name like Europe/Berlin, or an offset like +05:30", d.Zone)
-		}
 	}
 }
 
@@ -101,16 +128,17 @@ func (Config) JSONSchema() map[string]any {
 
 func (d *Config) Declare(dc *steps.Decl) {
 	dc.Read(d.Field.Name, d.Field.Node)
+	dc.ReadTemplate(&d.Zone.tmpl)
 	dc.Write(d.Target.Name, expr.Type{Kind: expr.TTimestampLTZ, Prec: 9})
 }
 
 func (d *Config) Build(b *steps.Build) (steps.Maker, error) {
 	zone := b.Zone
-	if d.loc != nil {
-		zone = d.loc
+	if d.Zone.loc != nil {
+		zone = d.Zone.loc
 	}
 	s := &step{field: b.Slot(d.Field.Name), target: b.Slot(d.Target.Name), parsers: d.parsers, clock: clock{now: b.Now, zone: zone, today: d.Today},
-		reason: "date: the text has none of the formats " + strings.Join(d.formats, ", ")}
+		zone: b.Template(&d.Zone.tmpl), reason: "date: the text has none of the formats " + strings.Join(d.formats, ", ")}
 	return func() steps.Step {
 		w := *s
 		w.each = (&w).one
@@ -122,6 +150,10 @@ type step struct {
 	field, target int
 	parsers       []parser
 	clock         clock
+	zone          *expr.TemplateProgram // nil: all records have the same
+	zones         map[string]*time.Location
+	name          []byte
+	env           expr.Env
 	reason        string
 	each          func(int) record.Outcome
 	b             *record.Batch
@@ -151,6 +183,9 @@ func (s *step) one(i int) record.Outcome {
 		s.buf = b.AppendPlain(s.buf[:0], v)
 		text = s.buf
 	}
+	if s.zone != nil && !s.setZone(i) {
+		return record.Failed
+	}
 	for _, p := range s.parsers {
 		if t, ok := p(text, &s.clock); ok {
 			b.Set(i, s.target, t)
@@ -159,4 +194,30 @@ func (s *step) one(i int) record.Outcome {
 	}
 	b.Fail(i, fmt.Sprintf("%s: %.80q", s.reason, text))
 	return record.Failed
+}
+
+// setZone takes the record's zone; false where it names none.
+func (s *step) setZone(i int) bool {
+	var ok bool
+	s.env.B = s.b
+	if s.name, ok = s.zone.Append(s.name[:0], &s.env, i); !ok {
+		s.b.Fail(i, "date: the field that names the zone is missing")
+		return false
+	}
+	loc, seen := s.zones[string(s.name)]
+	if !seen {
+		loc = location(string(s.name))
+		if s.zones == nil || len(s.zones) > 1000 {
+			s.zones = map[string]*time.Location{}
+		}
+		s.zones[string(s.name)] = loc
+	}
+	if loc == nil {
+		s.b.Fail(i, fmt.Sprintf("date: unknown time zone %.80q", s.name))
+		return false
+	}
+	if loc != s.clock.zone {
+		s.clock.zone, s.clock.from, s.clock.to = loc, 0, 0
+	}
+	return true
 }

@@ -163,10 +163,10 @@ func TestMistakes(t *testing.T) {
 		`date: {field: t, formats: ["yyyy-MM-dd'T"]}`:            `has a ' without its end`,
 		`date: {field: t, formats: [1]}`:                         `no letter for a date or a time`,
 		`date: {field: t, formats: ['']}`:                        `a format is empty`,
-		`date: {field: t, formats: ['xxxx-ww-e']}`:               `the letter w`,
+		`date: {field: t, formats: ['xxxx-qq-e']}`:               `the letter q`,
 		`date: {field: t, formats: [UNIX], zone: Europe/Berlim}`: `unknown time zone "Europe/Berlim"`,
 		`date: {field: t, formats: [UNIX], target: '@received'}`: `@received is metadata and can't be set`,
-		`date: {field: t, formats: [UNIX], timezone: UTC}`:       `unknown key "timezone"`,
+		`date: {field: t, formats: [UNIX], timezone: UTC}`:       `"timezone" is Logstash's name; here it is ` + "`zone`",
 	} {
 		if _, err := steptest.Try(step, steptest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", step, err, want)
@@ -250,7 +250,7 @@ func FuzzDate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, format, text string, sec int64, nsec uint32) {
 		c := &clock{now: func() time.Time { return time.Unix(1_700_000_000, 0) }, zone: time.UTC}
-		if p, err := compile(format); err == nil {
+		if p, err := compile(format, nil); err == nil {
 			if v, ok := p([]byte(text), c); ok && (v.Nsec() > 999_999_999 || v.Digits() > 9) {
 				t.Fatalf("%q of %q: %v", format, text, v)
 			}
@@ -260,7 +260,7 @@ func FuzzDate(f *testing.F) {
 		}
 		at := time.Unix(sec, int64(nsec%1_000_000_000)).UTC()
 		for format, layout := range map[string]string{"ISO8601": time.RFC3339Nano, "yyyy-MM-dd HH:mm:ss.SSSSSSSSS": "2006-01-02 15:04:05.000000000", "d MMMM yyyy hh:mm:ss,SSS a Z": "2 January 2006 03:04:05,000000000 PM -0700"} {
-			p, err := compile(format)
+			p, err := compile(format, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,7 +28,7 @@ func (z *zoneCache) get(name []byte) (*time.Location, bool) {
 	return loc, loc != nil
 }
 
-// iso8601 reads yyyy-MM-dd['T'| ]HH:mm[:ss[.,fraction]][offset], and a date alone.
+// iso8601 reads ISO 8601's times, see isoTime.
 func iso8601(p []byte, c *clock) (record.Value, bool) {
 	// The usual: seconds, with a fraction or without.
 	if len(p) >= 19 && p[4] == '-' && p[7] == '-' && (p[10] == 'T' || p[10] == ' ') && p[13] == ':' && p[16] == ':' {
@@ -46,7 +46,13 @@ func iso8601(p []byte, c *clock) (record.Value, bool) {
 			}
 		}
 	}
-	t := stamp{zoneAt: noZone, hasYear: true, hasDate: true}
+	return isoTime(p, c)
+}
+
+// isoTime reads any of ISO 8601's forms of a date, with a time or without: yyyy, yyyy-MM, yyyy-MM-dd, yyyy-DDD, yyyy-Www[-e],
+// years with a sign, then `T` or a blank and HH[:mm[:ss]] with a fraction of seconds, and an offset.
+func isoTime(p []byte, c *clock) (record.Value, bool) {
+	t := stamp{zoneAt: noZone, hasYear: true, hasDate: true, month: 1, day: 1}
 	num := func(at, n int) (int, bool) {
 		if at+n > len(p) {
 			return 0, false
@@ -60,32 +66,70 @@ func iso8601(p []byte, c *clock) (record.Value, bool) {
 		}
 		return v, true
 	}
-	var ok1, ok2, ok3 bool
-	if t.year, ok1 = num(0, 4); !ok1 || len(p) < 10 || p[4] != '-' || p[7] != '-' {
+	digits := func(at int) (n int) {
+		for at+n < len(p) && p[at+n]-'0' <= 9 {
+			n++
+		}
+		return n
+	}
+	at, ok := 0, false
+	if len(p) > 0 && (p[0] == '-' || p[0] == '+') {
+		at = 1
+	}
+	if digits(at) != 4 {
 		return record.Value{}, false
 	}
-	if t.month, ok2 = num(5, 2); !ok2 {
-		return record.Value{}, false
+	t.year, _ = num(at, 4)
+	if at == 1 && p[0] == '-' {
+		t.year = -t.year
 	}
-	if t.day, ok3 = num(8, 2); !ok3 {
-		return record.Value{}, false
+	at += 4
+	if at < len(p) && p[at] == '-' {
+		at++
+		switch n := digits(at); {
+		case n == 0 && at < len(p) && p[at] == 'W':
+			if t.week, ok = num(at+1, 2); !ok || t.week < 1 || t.week > 53 {
+				return record.Value{}, false
+			}
+			if at += 3; at < len(p) && p[at] == '-' {
+				if t.wday, ok = num(at+1, 1); !ok || t.wday < 1 || t.wday > 7 {
+					return record.Value{}, false
+				}
+				at += 2
+			}
+		case n == 3:
+			if t.yday, _ = num(at, 3); t.yday == 0 {
+				return record.Value{}, false
+			}
+			at += 3
+		case n == 2:
+			t.month, _ = num(at, 2)
+			if at += 2; at < len(p) && p[at] == '-' {
+				if digits(at+1) != 2 {
+					return record.Value{}, false
+				}
+				t.day, _ = num(at+1, 2)
+				at += 3
+			}
+		default:
+			return record.Value{}, false
+		}
 	}
-	at := 10
 	if at < len(p) {
 		if p[at] != 'T' && p[at] != ' ' && p[at] != 't' {
 			return record.Value{}, false
 		}
-		if t.hour, ok1 = num(at+1, 2); !ok1 {
+		if t.hour, ok = num(at+1, 2); !ok {
 			return record.Value{}, false
 		}
 		at += 3
 		if at < len(p) && p[at] == ':' {
-			if t.min, ok1 = num(at+1, 2); !ok1 {
+			if t.min, ok = num(at+1, 2); !ok {
 				return record.Value{}, false
 			}
 			at += 3
 			if at < len(p) && p[at] == ':' {
-				if t.sec, ok1 = num(at+1, 2); !ok1 {
+				if t.sec, ok = num(at+1, 2); !ok {
 					return record.Value{}, false
 				}
 				at += 3
@@ -107,6 +151,36 @@ func iso8601(p []byte, c *clock) (record.Value, bool) {
 		}
 	}
 	return t.value(c)
+}
+
+// tai64n reads an @ or none, 16 hexadecimal digits of seconds and 8 of nanoseconds, as multilog writes them: the seconds are
+// 2^62 + 10 more than those since 1970, leap seconds not counted.
+func tai64n(p []byte, _ *clock) (record.Value, bool) {
+	if len(p) > 0 && p[0] == '@' {
+		p = p[1:]
+	}
+	if len(p) != 24 {
+		return record.Value{}, false
+	}
+	var n [2]uint64
+	for i, c := range p {
+		d := uint64(c - '0')
+		if c|0x20 >= 'a' && c|0x20 <= 'f' {
+			d = uint64(c|0x20-'a') + 10
+		} else if c-'0' > 9 {
+			return record.Value{}, false
+		}
+		k := 0
+		if i >= 16 {
+			k = 1
+		}
+		n[k] = n[k]<<4 | d
+	}
+	sec := int64(n[0]-1<<62) - 10
+	if n[1] > 999_999_999 || sec < -62135596800 || sec > 253402300799 {
+		return record.Value{}, false
+	}
+	return record.MakeTime(sec, uint32(n[1]), 9), true
 }
 
 // unixTime reads a count since 1970 of units of 10^-scale seconds, with a fraction or without.

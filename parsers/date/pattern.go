@@ -67,8 +67,9 @@ func (c *clock) utc(local int64, zone *time.Location) int64 {
 
 func offset(t time.Time) int { _, off := t.Zone(); return off }
 
-// compile makes the parser of one format: ISO8601, UNIX, UNIX_MS, UNIX_US, UNIX_NS, or a pattern of Joda's letters.
-func compile(format string) (parser, error) {
+// compile makes the parser of one format: ISO8601, UNIX, UNIX_MS, UNIX_US, UNIX_NS, TAI64N, one of strftime's or a pattern of
+// Joda's letters. Names are the locale's; nil: English.
+func compile(format string, names *locale) (parser, error) {
 	switch format {
 	case "ISO8601":
 		return iso8601, nil
@@ -80,10 +81,19 @@ func compile(format string) (parser, error) {
 		return unixTime(6), nil
 	case "UNIX_NS":
 		return unixTime(9), nil
+	case "TAI64N":
+		return tai64n, nil
 	}
-	ops, err := parseFormat(format)
+	parse := parseFormat
+	if isStrftime(format) {
+		parse = parseStrftime
+	}
+	ops, err := parse(format)
 	if err != nil {
 		return nil, err
+	}
+	for i := range ops {
+		ops[i].names = names
 	}
 	quick := fixedOf(ops)
 	return func(p []byte, c *clock) (record.Value, bool) {
@@ -113,11 +123,13 @@ type op struct {
 	n    int
 	min  int // the digits that a number must have, where it stands next to another
 	max  int // the most digits it may have
+
+	names *locale // nil: English
 }
 
 // letters are Joda's: y year, M month, d day, H 0-23, h 1-12, k 1-24, K 0-11, m minute, s second, S fraction, a AM/PM,
-// E day's name, Z offset, z zone's name, D day of the year, e day of the week, w and x (week, weekyear) are not read.
-const letters = "yYuMdHhkKmsSaEZzDXx"
+// E day's name, Z and X offset, z zone's name, D day of the year, x weekyear, w its week, e day of the week 1-7, G era.
+const letters = "yYuMdHhkKmsSaEZzDXxweG"
 
 func parseFormat(f string) ([]op, error) {
 	var ops []op
@@ -178,8 +190,10 @@ func parseFormat(f string) ([]op, error) {
 	for i := range ops {
 		o := &ops[i]
 		switch o.kind {
-		case 'y':
+		case 'y', 'x':
 			o.max = 9
+		case 'e':
+			o.max = 1
 		case 'S':
 			o.max = 9
 		case 'D':
@@ -188,13 +202,13 @@ func parseFormat(f string) ([]op, error) {
 			o.max = 2
 		}
 		// Numbers without anything between them have as many digits as letters.
-		if i+1 < len(ops) && ops[i+1].kind != 0 && strings.IndexByte("yMdHhkKmsSD", ops[i+1].kind) >= 0 && ops[i+1].n < 3 || i+1 < len(ops) && ops[i+1].kind == 'S' {
+		if i+1 < len(ops) && ops[i+1].kind != 0 && strings.IndexByte("yMdHhkKmsSDxwe", ops[i+1].kind) >= 0 && ops[i+1].n < 3 || i+1 < len(ops) && ops[i+1].kind == 'S' {
 			o.max = o.n
 		}
 		if i > 0 && numeric(ops[i-1]) && numeric(*o) && o.kind != 'S' {
 			o.min = o.n
 		}
-		if o.kind == 'y' && o.n == 2 {
+		if (o.kind == 'y' || o.kind == 'x') && o.n == 2 {
 			o.max = min(o.max, 4)
 		}
 	}
@@ -202,7 +216,7 @@ func parseFormat(f string) ([]op, error) {
 }
 
 func numeric(o op) bool {
-	return o.kind != 0 && strings.IndexByte("yMdHhkKmsSD", o.kind) >= 0 && !(o.kind == 'M' && o.n >= 3)
+	return o.kind != 0 && strings.IndexByte("yMdHhkKmsSDxwe", o.kind) >= 0 && !(o.kind == 'M' && o.n >= 3)
 }
 
 const noZone = 1 << 30
@@ -219,6 +233,10 @@ type stamp struct {
 	zoneAt           int  // offset in seconds; noZone
 	zone             *time.Location
 	yday             int
+	week, wday       int // of the weekyear, in year; 0: none was given
+	bc               bool
+	epoch            int64 // seconds since 1970, where unix
+	unix             bool
 }
 
 // read takes the op's part of p at that place and gives where the next begins, -1 where it does not fit.
@@ -248,7 +266,12 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 	case 'M':
 		t.hasDate = true
 		if o.n >= 3 {
-			m, n := name(p[at:], monthNames[:])
+			m, n := 0, 0
+			if o.names != nil {
+				m, n = find(p[at:], o.names.months)
+			} else {
+				m, n = name(p[at:], monthNames[:])
+			}
 			if n == 0 {
 				return -1
 			}
@@ -256,12 +279,52 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 			return at + n
 		}
 	case 'E':
-		_, n := name(p[at:], dayNames[:])
+		d, n := 0, 0
+		if o.names != nil {
+			d, n = find(p[at:], o.names.days)
+		} else {
+			d, n = name(p[at:], dayNames[:])
+		}
 		if n == 0 {
 			return -1
 		}
+		t.wday = d + 1
 		return at + n
+	case 'G':
+		for _, e := range eras {
+			if len(p)-at >= len(e) && string(p[at:at+len(e)]) == e {
+				t.bc = e[0] == 'B'
+				return at + len(e)
+			}
+		}
+		return -1
+	case 'U':
+		n := at
+		if n < len(p) && p[n] == '-' {
+			n++
+		}
+		from := n
+		for n < len(p) && n-from < 11 && p[n]-'0' <= 9 {
+			t.epoch = t.epoch*10 + int64(p[n]-'0')
+			n++
+		}
+		if n == from {
+			return -1
+		}
+		if from > at {
+			t.epoch = -t.epoch
+		}
+		t.unix, t.hasDate, t.hasYear = true, true, true
+		return n
 	case 'a':
+		if o.names != nil && o.names.halves != nil {
+			for k, h := range o.names.halves {
+				if len(p)-at >= len(h) && string(p[at:at+len(h)]) == h {
+					t.pm = k == 1
+					return at + len(h)
+				}
+			}
+		}
 		if at+2 > len(p) || p[at+1]|0x20 != 'm' {
 			return -1
 		}
@@ -273,7 +336,7 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 			return -1
 		}
 		return at + 2
-	case 'Z', 'X', 'x':
+	case 'Z', 'X':
 		if o.n >= 3 && o.kind == 'Z' {
 			return readZone(p, at, t)
 		}
@@ -313,6 +376,19 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 	case 'y':
 		t.short = o.n == 2 && n-from == 2
 		t.year, t.hasYear, t.hasDate = v, true, true
+	case 'x':
+		t.short = o.n == 2 && n-from == 2
+		t.year, t.hasYear, t.hasDate = v, true, true
+	case 'w':
+		t.week, t.hasDate = v, true
+		if v < 1 || v > 53 {
+			return -1
+		}
+	case 'e':
+		t.wday = v
+		if v < 1 || v > 7 {
+			return -1
+		}
 	case 'M':
 		t.month = v
 	case 'd':
@@ -338,6 +414,8 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 	}
 	return n
 }
+
+var eras = [...]string{"AD", "BCE", "BC", "CE", "ad", "bce", "bc", "ce"}
 
 var monthNames = [12]string{"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"}
 var dayNames = [7]string{"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"}
@@ -437,6 +515,12 @@ func (t *stamp) value(c *clock) (record.Value, bool) {
 	if t.half && t.pm {
 		t.hour += 12
 	}
+	if t.unix {
+		return record.MakeTime(t.epoch, t.nsec, t.digits), true
+	}
+	if t.bc {
+		t.year = 1 - t.year
+	}
 	if t.hour > 24 || t.hour == 24 && t.min+t.sec > 0 || t.min > 59 || t.sec > 60 {
 		return record.Value{}, false
 	}
@@ -481,6 +565,9 @@ func (t *stamp) value(c *clock) (record.Value, bool) {
 // seconds are those since 1970; false where there is no such date.
 func (t *stamp) seconds(c *clock, zone *time.Location) (int64, bool) {
 	month, day := t.month, t.day
+	if t.week > 0 {
+		return t.weekSeconds(c, zone)
+	}
 	if t.yday > 0 {
 		d := time.Date(t.year, 1, t.yday, 0, 0, 0, 0, time.UTC)
 		if d.Year() != t.year {
@@ -492,6 +579,24 @@ func (t *stamp) seconds(c *clock, zone *time.Location) (int64, bool) {
 		return 0, false
 	}
 	return c.utc(days(t.year, month, day)*86400+int64(t.hour*3600+t.min*60+t.sec), zone), true
+}
+
+// weekSeconds is seconds for a week of the weekyear: week 1 has its first Thursday, weeks begin with Monday.
+func (t *stamp) weekSeconds(c *clock, zone *time.Location) (int64, bool) {
+	if t.year < 0 || t.year > 9999 {
+		return 0, false
+	}
+	fourth := days(t.year, 1, 4) // is always in week 1
+	since := (fourth + 3) % 7    // 1970-01-01 was a Thursday
+	if since < 0 {
+		since += 7
+	}
+	monday := fourth - since
+	day := monday + int64(t.week-1)*7 + int64(max(t.wday, 1)-1)
+	if t.week == 53 && monday+52*7 >= days(t.year+1, 1, 1)-3 { // the year has 52
+		return 0, false
+	}
+	return c.utc(day*86400+int64(t.hour*3600+t.min*60+t.sec), zone), true
 }
 
 func daysIn(y, m int) int {

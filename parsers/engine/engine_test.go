@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -18,10 +19,19 @@ func match(t testing.TB, src, engine, text string) (got []string, ok bool) {
 		t.Fatalf("%s: %v", src, err)
 	}
 	r := &Regex{Source: src, Groups: tr.groups}
-	if engine == "regexp2" {
-		err = r.useRegexp2(tr.text)
-	} else {
+	switch engine {
+	case "regexp2":
+		err = r.useRegexp2(tr.text, "")
+	case "regexp":
 		err = r.useRegexp(tr.text)
+	default:
+		r, err = Compile(src)
+		if err == nil {
+			if r.native == nil {
+				t.Fatalf("%s runs on %s", src, r.Engine)
+			}
+			r.make = func() Matcher { return newPath(r.native, engine) }
+		}
 	}
 	if err != nil {
 		t.Fatalf("%s became %s, which %s refuses: %v", src, tr.text, engine, err)
@@ -44,15 +54,6 @@ func match(t testing.TB, src, engine, text string) (got []string, ok bool) {
 	return got, true
 }
 
-// needsBack is whether only regexp2 has what the expression has.
-func needsBack(t testing.TB, src string) bool {
-	r, err := Compile(src)
-	if err != nil {
-		t.Fatalf("%s: %v", src, err)
-	}
-	return r.Engine == "regexp2"
-}
-
 // corpus: the match and its groups, joined with "|"; "!" where there is none. Both engines run all that regexp has.
 var corpus = []struct{ src, text, want string }{
 	{`a`, "bab", "a"}, {``, "x", ""}, {`a|b`, "b", "b"}, {`(a)|(b)`, "b", "b|-|b"}, {`(a)(b)?`, "a", "a|a|-"}, {`x*`, "aaa", ""}, {`(x*)`, "aaa", "|"},
@@ -63,6 +64,9 @@ var corpus = []struct{ src, text, want string }{
 	{`(?<a.b>x)(?P<c>y)(?'d'z)`, "xyz", "xyz|x|y|z"}, {`(?:a|b)c`, "bc", "bc"}, {`(?#c(omment)a`, "a", "a"}, {`((a)b)+`, "abab", "abab|ab|a"}, {`(?:(a)|b)*`, "ab", "ab|a"},
 	{`(?>a+)b`, "aab", "aab"}, {`(?>a+)ab`, "aab", "!"}, {`(?>a|ab)c`, "abc", "!"}, {`(?=ab)a`, "ab", "a"}, {`a(?!b)`, "abac", "a"}, {`(?<=x)a`, "axa", "a"}, {`(?<!x)a`, "xaa", "a"},
 	{`(?<q>["'])(.*?)\k<q>`, `say "it's" x`, `"it's"|"|it's`}, {`(?<n>a)(?<m>b)\k<m>\k<n>1`, "abba1", "abba1|a|b"}, {`(?<n>a)\k<n>2`, "aa2", "aa2|a"},
+	// what is known by its text, or proven not to matter
+	{quoted, `x "a\"b" 'c'`, `"a\"b"`}, {quoted + "$", `"a" "b"`, `"b"`}, {quoted, `""`, `""`}, {quoted, `\"a" "b`, `" "`}, {quoted, "`é\n`", "`é\n`"}, {quoted + `x`, `"a"b"c"x`, `"c"x`}, {quoted, `"a\"`, "!"},
+	{`(?=(?<m>.*))b(?<x>c?)`, "abc\nd", "bc|bc\nd|c"}, {`a|(?=(?<m>.*))b`, "ab", "a|-"}, {`(?!<[0-9])(?:[01]?[0-9]):`, "<1:", "1:"}, {`(?!ab)c|(?!cd)a`, "c", "c"}, {`(?!ab)a`, "abac", "a"}, {`(?!ab)x`, "abx", "x"},
 	// options
 	{`(?i)AbC`, "aBc", "aBc"}, {`(?i:a)b`, "AB", "!"}, {`a(?i)b`, "aB", "aB"}, {`(?i)a(?-i)b`, "AB", "!"}, {`(a(?i)b)c`, "aBC", "!"}, {`(?i)[a-c]+`, "AbC", "AbC"}, {`(?i)[^a]`, "Ab", "b"}, {`(?i-m:A.)`, "a\n", "!"},
 	{`(?x) a b # comment (`, "ab", "ab"}, {"(?x)a # c\n b", "ab", "ab"}, {`(?x)(a b) c`, "abc", "abc|ab"}, {`((?x) a b) c`, "ab c", "ab c|ab"}, {`(?x:a b) c`, "ab c", "ab c"}, {`(?x)a\ b[ ]c`, "a b c", "a b c"}, {`(?-x) a`, " a", " a"}, {`a b#c`, "a b#c", "a b#c"}, {`(?mix) a . B`, "A\nb", "A\nb"},
@@ -70,6 +74,7 @@ var corpus = []struct{ src, text, want string }{
 	{`a{2}`, "aaa", "aa"}, {`a{2,}`, "aaa", "aaa"}, {`a{,2}`, "aaa", "aa"}, {`a{0,1}b`, "aab", "ab"}, {`a{2}?`, "aaa", "aa"}, {`a{1,2}?`, "aa", "a"}, {`a{x}`, "a{x}", "a{x}"}, {`a{`, "a{", "a{"}, {`{`, "{", "{"}, {`a{}`, "a{}", "a{}"}, {`a{,}`, "a{,}", "a{,}"}, {`}`, "}", "}"},
 	{`a+?b`, "aab", "aab"}, {`a*?`, "aa", ""}, {`a??b`, "ab", "ab"}, {`(?:ab){2}`, "abab", "abab"}, {`a{2}{3}`, "aaaaaaa", "aaaaaa"}, {`a{2}+`, "aaaaa", "aaaa"}, {`(a|b){2}`, "ab", "ab|b"}, {`\d{3}`, "x123", "123"}, {`[ab]{2}c`, "abc", "abc"},
 	{`a++b`, "aab", "aab"}, {`a++ab`, "aab", "!"}, {`a*+a`, "aa", "!"}, {`a?+a`, "a", "!"}, {`(ab)++b`, "ababb", "ababb|ab"}, {`[a-c]++c`, "abc", "!"}, {`x\d++9`, "x99", "!"}, {`"[^"]*+"`, `"ab"`, `"ab"`}, {`(?<a>a)*+b`, "aab", "aab|a"}, {`é++é`, "éé", "!"}, {`a?+{2}`, "aa", "aa"},
+	{`((?:ab{1,2}){40,60}?)(?:c{50}){30}`, strings.Repeat("abb", 45) + strings.Repeat("c", 1501), strings.Repeat("abb", 45) + strings.Repeat("c", 1500) + "|" + strings.Repeat("abb", 45)}, {`(?:(a)|(b)){1001}`, strings.Repeat("ab", 501), strings.Repeat("ab", 500) + "a|a|b"},
 	{`a{1200}`, strings.Repeat("a", 1200), strings.Repeat("a", 1200)},
 	// escapes
 	{`\d\D\w\W\s\S`, "1xa! b", "1xa! b"}, {`\d`, "٣", "!"}, {`\w`, "é", "!"}, {`\W`, "é", "é"}, {`\s`, "\u00a0", "!"}, {`\s`, "\v", "!"}, {`\S`, "\v", "\v"}, {`\h+`, "xfFz", "fF"}, {`\H`, "fg", "g"},
@@ -91,8 +96,15 @@ var corpus = []struct{ src, text, want string }{
 func TestCorpus(t *testing.T) {
 	for _, c := range corpus {
 		engines := []string{"regexp2"}
-		if !needsBack(t, c.src) {
-			engines = append(engines, "regexp")
+		if r, err := Compile(c.src); err != nil {
+			t.Fatalf("%s: %v", c.src, err)
+		} else if r.native != nil && len(r.native.toEnd) > 0 {
+			engines = append(engines, "native")
+		} else if r.native != nil {
+			engines = append(engines, paths...)
+			if _, ok := ForRegexp(c.src); ok {
+				engines = append(engines, "regexp")
+			}
 		}
 		for _, e := range engines {
 			got, ok := match(t, c.src, e, c.text)
@@ -118,14 +130,15 @@ func TestAsGo(t *testing.T) {
 			continue
 		}
 		n++
+		r, err := Compile(c.src)
+		if err != nil {
+			t.Fatalf("%s: %v", c.src, err)
+		}
+		m := r.Matcher()
 		for _, text := range texts {
 			want := re.FindStringSubmatchIndex(text)
-			r, err := Compile(c.src)
-			if err != nil {
-				t.Fatalf("%s: %v", c.src, err)
-			}
 			caps := make([]int, 2*(r.Groups+1))
-			if ok, _ := r.Matcher().Match([]byte(text), caps); ok != (want != nil) || ok && !reflect.DeepEqual(caps, want) {
+			if ok, _ := m.Match([]byte(text), caps); ok != (want != nil) || ok && !reflect.DeepEqual(caps, want) {
 				t.Errorf("%s on %q: %v, Go %v", c.src, text, caps, want)
 			}
 		}
@@ -157,8 +170,12 @@ func TestMistakes(t *testing.T) {
 
 func TestEngineAndWhy(t *testing.T) {
 	for _, c := range []struct{ src, engine, why string }{
-		{`a+`, "regexp", "nothing that only backtracking gives"}, {`(?=a)`, "regexp2", "a look-ahead (?=...)"}, {`(?<!a)`, "regexp2", "a look-behind (?<!...)"}, {`(?>a)`, "regexp2", "an atomic group"}, {`a*+`, "regexp2", "a possessive quantifier (*+)"},
-		{`(?<a>x)\k<a>`, "regexp2", `a back-reference \k<a>`}, {`a{1001}`, "regexp2", "Go's regexp refuses it"}, {`(a\Z)`, "regexp2", `\Z within a group`},
+		{`a+`, "native", "nothing that only backtracking gives"}, {`(?=a)`, "native", ""}, {`(?<!a)`, "native", ""}, {`(?<![0-9.+-])(?>[+-]?[0-9]+)(?![0-9])`, "native", ""}, {`(?=\s|$)`, "native", ""}, {`(?i)(?<!a)`, "native", ""}, {`(?!\S)`, "native", ""},
+		{`(?>a+)b`, "native", ""}, {`a*+b`, "native", ""}, {`(?>a)`, "native", ""}, {`(?>a+)`, "native", ""}, {`(?>[0-9]+\.?)x`, "native", ""}, {`((?>[0-9]+):?)*`, "native", ""},
+		{`(?=ab)`, "regexp2", "a look-ahead (?=...)"}, {`(?<!ab)`, "regexp2", "a look-behind (?<!...)"}, {`(?!é)`, "regexp2", "a look-ahead (?!...)"}, {`(?>a|ab)c`, "regexp2", "an atomic group (?>...) on which the match may depend"}, {`a*+a`, "regexp2", "a possessive quantifier (*+)"},
+		{`(?>a*)[ab]`, "regexp2", "an atomic group"}, {`(?>a+?)b`, "regexp2", "an atomic group"}, {`(?>a+)$a*`, "native", ""},
+		{`(?<a>x)\k<a>`, "regexp2", `a back-reference \k<a>`}, {`a{1001}`, "native", ""}, {`(?:a{100}){400}`, "native", ""}, {`(?:a{1000}){1000}`, "regexp2", "too big"}, {`[a-z]{1,64}(?:\.[a-z]{1,62}){0,63}@`, "native", ""}, {`(a\Z)`, "regexp2", `\Z within a group`},
+		{quoted, "native", ""}, {`(?=(?<m>.*))b`, "native", ""}, {`(?!<[0-9])[0-9]`, "native", ""}, {`(?!<[0-9])[0-9<]`, "regexp2", "a look-ahead (?!...)"}, {`(?!ab)x?`, "regexp2", "a look-ahead (?!...)"},
 	} {
 		r, err := Compile(c.src)
 		if err != nil || r.Engine != c.engine || !strings.Contains(r.Why, c.why) {
@@ -173,7 +190,7 @@ func TestAdversarial(t *testing.T) {
 	for _, c := range []struct{ src, text string }{
 		{`(a*)*b`, long}, {`(a|a)*b`, long}, {`(a|aa)+$b`, long}, {`(.*)(.*)(.*)(.*)(.*)x`, long[:5000]}, {`(?:a?){30}a{30}`, long[:29]}, {`(x+x+)+y`, strings.Repeat("x", 50_000)}, {`(.*) - (.*) - (.*) - (.*)`, strings.Repeat("word ", 5000)},
 	} {
-		for _, prefix := range []string{"", "(?=a|x|w)"} {
+		for _, prefix := range []string{"", "(?=aa|xx|wo)"} {
 			r, err := Compile(prefix + c.src)
 			if err != nil {
 				t.Fatal(err)
@@ -184,17 +201,17 @@ func TestAdversarial(t *testing.T) {
 			if limit := 20 * Timeout; took > limit {
 				t.Errorf("%s on %s: %s", r.Engine, c.src, took)
 			}
-			if ok || r.Engine == "regexp" && err != nil || err != nil && !errors.Is(err, ErrTimeout) {
+			if ok || r.Linear() && err != nil || err != nil && !errors.Is(err, ErrTimeout) {
 				t.Errorf("%s on %s: %v %v", r.Engine, c.src, ok, err)
 			}
 		}
 	}
-	r, _ := Compile(`(?=a)(a+)+$`)
+	r, _ := Compile(`(?=aa)(a+)+$`)
 	_, err := r.Matcher().Match([]byte(strings.Repeat("a", 40)+"!"), make([]int, 2*(r.Groups+1)))
 	if !errors.Is(err, ErrTimeout) || !strings.HasPrefix(err.Error(), "timeout") {
 		t.Errorf("want a time-out, got %v", err)
 	}
-	if _, err := r.Matcher().Match(make([]byte, maxBacktrack+1), make([]int, 4)); !errors.Is(err, ErrTooLong) {
+	if _, err := r.Matcher().Match(bytes.Repeat([]byte("a"), maxBacktrack+1), make([]int, 4)); !errors.Is(err, ErrTooLong) {
 		t.Errorf("want ErrTooLong, got %v", err)
 	}
 }
@@ -212,7 +229,7 @@ func TestEndOfText(t *testing.T) {
 
 // A matcher that has timed out, or not matched, works on.
 func TestMatcherAgain(t *testing.T) {
-	r, err := Compile(`(?=x|a)(a+)+$`)
+	r, err := Compile(`(?=xx|aa)(a+)+$`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +267,7 @@ func FuzzTranslate(f *testing.F) {
 		if (err == nil) != (err2 == nil) {
 			t.Fatalf("%q: %v, %v", src, err, err2)
 		}
-		if err != nil || a.groups != b.groups {
+		if err != nil || a.groups != b.groups || !a.plain() {
 			return
 		}
 		r := &Regex{Groups: a.groups}
@@ -260,7 +277,7 @@ func FuzzTranslate(f *testing.F) {
 		caps := make([]int, 2*(a.groups+1))
 		ok, _ := r.Matcher().Match([]byte(text), caps)
 		back := &Regex{Groups: a.groups}
-		if err := back.useRegexp2(b.text); err != nil {
+		if err := back.useRegexp2(b.text, ""); err != nil {
 			t.Fatalf("%q: only regexp takes it: %s: %v", src, b.text, err)
 		}
 		ok2, err := back.Matcher().Match([]byte(text), make([]int, 2*(a.groups+1)))

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/dlclark/regexp2"
+
+	"github.com/rsetl/rsetl/internal/find"
 )
 
 func (r *Regex) useRegexp(text string) error {
@@ -44,19 +46,33 @@ func (m *goMatcher) Match(text []byte, caps []int) (bool, error) {
 	return true, nil
 }
 
+func (m *goMatcher) Each(text []byte, caps []int, f func() bool) error {
+	for _, loc := range m.re.FindAllSubmatchIndex(text, -1) {
+		if copy(caps, loc); !f() {
+			break
+		}
+	}
+	return nil
+}
+
 func init() {
 	// The package's clock ticks while expressions run; a time-out is late by one or two ticks.
 	regexp2.SetTimeoutCheckPeriod(10 * time.Millisecond)
 }
 
-func (r *Regex) useRegexp2(text string) error {
+// useRegexp2 has the expression run by regexp2. gate is a text without which there is no match.
+func (r *Regex) useRegexp2(text, gate string) error {
 	re, err := regexp2.Compile(text, regexp2.None)
 	if err != nil {
 		return err
 	}
 	re.MatchTimeout = Timeout
 	r.Engine = "regexp2"
-	r.make = func() Matcher { return &backMatcher{re: re} }
+	var f *find.Finder
+	if gate != "" {
+		f = find.New([]byte(gate))
+	}
+	r.make = func() Matcher { return &backMatcher{re: re, gate: f} }
 	return nil
 }
 
@@ -64,6 +80,7 @@ func (r *Regex) useRegexp2(text string) error {
 // that are not UTF-8 are U+FFFD to it, as they are to Go's regexp.
 type backMatcher struct {
 	re    *regexp2.Regexp
+	gate  *find.Finder
 	runes []rune
 	offs  []int
 }
@@ -76,9 +93,48 @@ const (
 )
 
 func (m *backMatcher) Match(text []byte, caps []int) (bool, error) {
+	if m.gate != nil && !m.gate.Contains(text) {
+		return false, nil
+	}
 	if len(text) > maxBacktrack {
 		return false, ErrTooLong
 	}
+	m.read(text)
+	found, err := m.re.FindRunesMatch(m.runes)
+	if err != nil {
+		// The limit is by the clock: perhaps others had the processor. A second time it is the expression.
+		if found, err = m.re.FindRunesMatch(m.runes); err != nil {
+			return false, ErrTimeout
+		}
+	}
+	if found != nil {
+		m.offsets(found, caps)
+	}
+	if cap(m.runes) > keepRunes {
+		m.runes, m.offs = nil, nil
+	}
+	return found != nil, nil
+}
+
+func (m *backMatcher) Each(text []byte, caps []int, f func() bool) error {
+	if len(text) > maxBacktrack {
+		return ErrTooLong
+	}
+	m.read(text)
+	found, err := m.re.FindRunesMatch(m.runes)
+	for err == nil && found != nil {
+		if m.offsets(found, caps); !f() {
+			return nil
+		}
+		found, err = m.re.FindNextMatch(found)
+	}
+	if err != nil {
+		return ErrTimeout
+	}
+	return nil
+}
+
+func (m *backMatcher) read(text []byte) {
 	m.runes, m.offs = m.runes[:0], m.offs[:0]
 	for i := 0; i < len(text); {
 		c, n := rune(text[i]), 1
@@ -90,25 +146,31 @@ func (m *backMatcher) Match(text []byte, caps []int) (bool, error) {
 		i += n
 	}
 	m.offs = append(m.offs, len(text))
-	found, err := m.re.FindRunesMatch(m.runes)
-	if err != nil {
-		// The limit is by the clock: perhaps others had the processor. A second time it is the expression.
-		if found, err = m.re.FindRunesMatch(m.runes); err != nil {
-			return false, ErrTimeout
+}
+
+func (m *backMatcher) offsets(found *regexp2.Match, caps []int) {
+	for i := range caps {
+		caps[i] = -1
+	}
+	for i, g := range found.Groups() {
+		if 2*i+1 < len(caps) && len(g.Captures) > 0 {
+			caps[2*i], caps[2*i+1] = m.offs[g.Index], m.offs[g.Index+g.Length]
 		}
 	}
-	if found != nil {
-		for i := range caps {
-			caps[i] = -1
-		}
-		for i, g := range found.Groups() {
-			if 2*i+1 < len(caps) && len(g.Captures) > 0 {
-				caps[2*i], caps[2*i+1] = m.offs[g.Index], m.offs[g.Index+g.Length]
-			}
-		}
+}
+
+// ForRegexp2 gives the expression as regexp2 takes it: for comparisons.
+func ForRegexp2(src string) (string, error) {
+	t, err := translate(src, true)
+	return t.text, err
+}
+
+// ForRegexp gives the expression as Go's regexp takes it; ok is false where that has no such expression.
+func ForRegexp(src string) (text string, ok bool) {
+	t, err := translate(src, false)
+	if err != nil || t.backtrack != "" || !t.plain() {
+		return "", false
 	}
-	if cap(m.runes) > keepRunes {
-		m.runes, m.offs = nil, nil
-	}
-	return found != nil, nil
+	_, err = regexp.Compile(t.text)
+	return t.text, err == nil
 }

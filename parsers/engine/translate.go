@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,7 +13,13 @@ import (
 type translated struct {
 	text      string
 	groups    int
+	marks     []mark // what the text's groups stand for, in order; not for regexp2
 	backtrack string // the construct that only a backtracking engine has; "" where there is none
+}
+
+// plain tells whether all groups of the text are the source's, as Go's regexp takes them.
+func (t *translated) plain() bool {
+	return len(t.marks) == t.groups && !slices.ContainsFunc(t.marks, func(m mark) bool { return m.toEnd })
 }
 
 // translator rewrites an expression. What the engines take differently is written out: `\d`, `\w`, `\s` and `\b` are ASCII,
@@ -23,20 +30,27 @@ type translator struct {
 	out  []byte
 	t    translated
 	back bool // for regexp2, else for regexp
+	big  bool // intervals become groups with a mark, since they exceed what Go's parser takes
 	// The open groups, and what is true within the innermost.
 	stack []scope
 	scope
 	captures int            // open capturing groups
 	names    map[string]int // a named group's number; -1 where the name is given twice
 	atom     int            // where in out the last atom begins; -1 where there is none that can be repeated
+	atomMark int            // how many marks there were then
+	inner    bool           // this is a look-around's inside: its ) ends it
 	repeated bool           // the last atom has its quantifier
 }
 
 type scope struct {
 	start     int // where in out the group begins
 	open      int // where in the source
+	marks     int // how many marks there were before it
 	capturing bool
+	optional  bool // stands for what is not taken in: its text need not be there
 	extended  bool // (?x): blanks and comments don't count
+	fold      bool // (?i)
+	lines     bool // (?-m): . is no newline
 }
 
 const (
@@ -48,14 +62,16 @@ const (
 
 const wordChar = `[0-9A-Za-z_]`
 
-func translate(src string, back bool) (translated, error) {
+func translate(src string, back bool) (translated, error) { return translateTo(src, back, false) }
+
+func translateTo(src string, back, big bool) (translated, error) {
 	if len(src) > maxRegex {
 		return translated{}, fail(-1, "the expression has %d bytes, more than %d", len(src), maxRegex)
 	}
 	if !utf8.ValidString(src) {
 		return translated{}, fail(-1, "the expression is no UTF-8")
 	}
-	t := &translator{in: src, back: back, names: map[string]int{}, atom: -1}
+	t := &translator{in: src, back: back, big: big, names: map[string]int{}, atom: -1}
 	t.write("(?ms)")
 	if err := t.run(); err != nil {
 		return translated{}, err
@@ -77,7 +93,7 @@ func (t *translator) needs(what string) {
 func (t *translator) write(s string) { t.out = append(t.out, s...) }
 
 // begin notes that an atom begins here.
-func (t *translator) begin() { t.atom, t.repeated = len(t.out), false }
+func (t *translator) begin() { t.atom, t.atomMark, t.repeated = len(t.out), len(t.t.marks), false }
 
 func (t *translator) run() error {
 	for t.at < len(t.in) {
@@ -92,6 +108,9 @@ func (t *translator) run() error {
 		case '(':
 			err = t.group()
 		case ')':
+			if t.inner && len(t.stack) == 0 {
+				return nil
+			}
 			err = t.close()
 		case '*', '+', '?':
 			err = t.quantifier(string(c), 1)
@@ -144,6 +163,23 @@ func (t *translator) quantifier(q string, n int) error {
 		t.wrap("(?:")
 	}
 	t.at += n
+	if t.big && q[0] == '{' {
+		m := mark{kind: markRepeat}
+		lo, hi, comma := strings.Cut(q[1:len(q)-1], ",")
+		m.min, m.max = number(lo), number(hi)
+		if !comma {
+			m.max = m.min
+		} else if hi == "" {
+			m.max = -1
+		}
+		if strings.HasPrefix(t.in[t.at:], "?") {
+			m.lazy = true
+			t.at++
+		}
+		t.wrap("(")
+		t.t.marks = slices.Insert(t.t.marks, t.atomMark, m)
+		return nil
+	}
 	t.write(q)
 	t.repeated = true
 	if t.at == len(t.in) {
@@ -157,9 +193,14 @@ func (t *translator) quantifier(q string, n int) error {
 		if q[0] == '{' {
 			break // an interval has no possessive form: the + repeats it
 		}
-		t.needs("a possessive quantifier (" + q + "+)")
-		t.wrap("(?>")
 		t.at++
+		if what := "a possessive quantifier (" + q + "+)"; t.back {
+			t.needs(what)
+			t.wrap("(?>")
+		} else {
+			t.wrap("(")
+			t.t.marks = slices.Insert(t.t.marks, t.atomMark, mark{kind: markAtomic, what: what})
+		}
 	}
 	return nil
 }
@@ -221,14 +262,25 @@ func number(s string) int { n, _ := strconv.Atoi(s); return n }
 // push opens a group. src is how long its beginning is in the source, text what it is written as.
 func (t *translator) push(src int, text string, capturing bool) {
 	t.stack = append(t.stack, t.scope)
-	t.scope = scope{start: len(t.out), open: t.at, capturing: capturing, extended: t.extended}
+	t.scope = scope{start: len(t.out), open: t.at, marks: len(t.t.marks), capturing: capturing, extended: t.extended, fold: t.fold, lines: t.lines}
 	if capturing {
 		t.captures++
 		t.t.groups++
+		t.t.marks = append(t.t.marks, mark{kind: markGroup, group: t.t.groups})
 	}
 	t.write(text)
 	t.at += src
 	t.atom = -1
+}
+
+// pushLook opens a look-around. For regexp, which has none, the text is one that matches wherever the expression does.
+func (t *translator) pushLook(src int, text string) {
+	if t.back {
+		t.push(src, text, false)
+		return
+	}
+	t.push(src, "(?:", false)
+	t.optional = true
 }
 
 func (t *translator) close() error {
@@ -240,7 +292,10 @@ func (t *translator) close() error {
 	if t.capturing {
 		t.captures--
 	}
-	t.atom, t.repeated = t.start, false
+	t.atom, t.atomMark, t.repeated = t.start, t.marks, t.optional
+	if t.optional {
+		t.write("?")
+	}
 	t.scope = t.stack[len(t.stack)-1]
 	t.stack = t.stack[:len(t.stack)-1]
 	return nil
@@ -253,6 +308,7 @@ func (t *translator) group() error {
 	rest := t.in[t.at:]
 	has := func(p string) bool { return strings.HasPrefix(rest, p) }
 	switch {
+	case t.special():
 	case !has("(?"):
 		t.push(1, "(", true)
 	case has("(?#"):
@@ -263,15 +319,19 @@ func (t *translator) group() error {
 		t.at += end + 1
 	case has("(?:"):
 		t.push(3, "(?:", false)
-	case has("(?>"):
+	case has("(?>") && t.back:
 		t.needs("an atomic group (?>...)")
 		t.push(3, "(?>", false)
+	case has("(?>"):
+		t.push(3, "(", false)
+		t.t.marks = append(t.t.marks, mark{kind: markAtomic, what: "an atomic group (?>...)"})
+	case !t.back && (has("(?=") || has("(?!") || has("(?<=") || has("(?<!")) && t.look():
 	case has("(?="), has("(?!"):
 		t.needs("a look-ahead (" + rest[1:3] + "...)")
-		t.push(3, rest[:3], false)
+		t.pushLook(3, rest[:3])
 	case has("(?<="), has("(?<!"):
 		t.needs("a look-behind (" + rest[1:4] + "...)")
-		t.push(4, rest[:4], false)
+		t.pushLook(4, rest[:4])
 	case has("(?<"):
 		return t.named(3, '>')
 	case has("(?P<"):
@@ -326,8 +386,10 @@ func (t *translator) flags() error {
 			text += "-"
 		case 'i':
 			text += "i"
+			t.fold = on
 		case 'm', 's':
 			text += "s"
+			t.lines = !on
 		case 'x':
 			t.extended = on
 		case 'u', 'a', 'd': // the kinds of character sets: there is one
@@ -387,7 +449,9 @@ func (t *translator) escape() error {
 		if t.captures > 0 || t.back {
 			// Before the newline that ends the text; a capture must not take it in.
 			t.needs(`\Z within a group`)
-			t.write(`\Z`)
+			if t.back {
+				t.write(`\Z`)
+			}
 			return nil
 		}
 		t.write(`(?:\n?\z)`)
@@ -440,7 +504,11 @@ func (t *translator) reference() error {
 	}
 	t.needs(`a back-reference \k<` + name + `>`)
 	t.at += 2 + end + 1
-	t.write(`(?:\` + strconv.Itoa(n) + `)`)
+	if t.back {
+		t.write(`(?:\` + strconv.Itoa(n) + `)`)
+	} else {
+		t.write(`(?:.*)`)
+	}
 	return nil
 }
 

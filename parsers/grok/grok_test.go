@@ -76,9 +76,9 @@ func TestFailures(t *testing.T) {
 	s.WantFail(t, `{"message":12}`, "grok: the field is no text but bigint")
 	s.WantFail(t, `{"message":["a"]}`, "no text but array")
 	s.Want(t, `{"message":{"$bytes":"1.2.3.4"}}`, `{"message":"MS4yLjMuNA==","ip":"1.2.3.4"}`)
-	slow := steptest.New(t, `grok: '(?=a)(a+)+(?<x>b)'`, steptest.Options{})
+	slow := steptest.New(t, `grok: '(?=aa)(a+)+(?<x>[bc])'`, steptest.Options{})
 	start := time.Now()
-	slow.WantFail(t, `{"message":"`+strings.Repeat("a", 5000)+`"}`, "grok: timeout: the expression took longer than 50ms: (?=a)(a+)+(?<x>b)")
+	slow.WantFail(t, `{"message":"`+strings.Repeat("a", 5000)+`"}`, "grok: timeout: the expression took longer than 50ms: (?=aa)(a+)+(?<x>[bc])")
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("a time-out after %s", took)
 	}

@@ -110,7 +110,7 @@ func (p *Parser) Build(b *steps.Build) (steps.Maker, error) {
 			continue
 		}
 		p.compiled = append(p.compiled, c)
-		if c.Regex.Engine != "regexp" && b.Errs != nil {
+		if !c.Regex.Linear() && b.Errs != nil {
 			b.Errs.Warnf(s.node, s.path, "this pattern runs on a backtracking engine, at most %s a text: %s", engine.Timeout, c.Regex.Why)
 		}
 		k := pattern{Pattern: c}
@@ -122,6 +122,11 @@ func (p *Parser) Build(b *steps.Build) (steps.Maker, error) {
 		}
 		m.patterns = append(m.patterns, k)
 	}
+	var list []*engine.Regex
+	for i := range m.patterns {
+		list = append(list, m.patterns[i].Regex)
+	}
+	m.set = engine.NewSet(list)
 	for _, slot := range slices.Sorted(maps.Keys(slots)) {
 		name := b.Table.Name(slot)
 		m.fields = append(m.fields, slot)
@@ -147,7 +152,7 @@ func (p *Parser) names() string {
 func (p *Parser) Explain() []string {
 	var out []string
 	for _, c := range p.compiled {
-		out = append(out, "pattern "+c.Source, fmt.Sprintf("  engine: %s, since %s; %d captures", c.Regex.Engine, c.Regex.Why, len(c.Captures)))
+		out = append(out, "pattern "+c.Source, fmt.Sprintf("  engine: %s; %d captures", c.Regex.Describe(), len(c.Captures)))
 	}
 	return out
 }

@@ -17,6 +17,7 @@ type maker struct {
 	kind     string
 	field    int
 	patterns []pattern
+	set      *engine.Set
 	fields   []int  // all slots that captures go to
 	over     []bool // beside fields: the old value is replaced
 	reason   string
@@ -24,18 +25,17 @@ type maker struct {
 
 type step struct {
 	*maker
-	matchers []engine.Matcher
-	caps     [][]int
-	each     func(int) record.Outcome
-	b        *record.Batch
-	old      []record.Value
-	many     []record.Value
+	match *engine.SetMatcher
+	caps  [][]int
+	each  func(int) record.Outcome
+	b     *record.Batch
+	old   []record.Value
+	many  []record.Value
 }
 
 func newStep(m *maker) *step {
-	s := &step{maker: m, old: make([]record.Value, len(m.fields))}
+	s := &step{maker: m, match: m.set.Matcher(), old: make([]record.Value, len(m.fields))}
 	for i := range m.patterns {
-		s.matchers = append(s.matchers, m.patterns[i].Regex.Matcher())
 		s.caps = append(s.caps, make([]int, 2*(m.patterns[i].Regex.Groups+1)))
 	}
 	s.each = s.one
@@ -60,16 +60,14 @@ func (s *step) one(i int) record.Outcome {
 		return record.Failed
 	}
 	text := b.Bytes(src)
-	for k, m := range s.matchers {
-		ok, err := m.Match(text, s.caps[k])
-		if err != nil {
-			b.Fail(i, s.kind+": "+err.Error()+": "+short(s.patterns[k].Source))
-			return record.Failed
-		}
-		if ok {
-			s.take(i, src, &s.patterns[k], s.caps[k])
-			return record.Keep
-		}
+	k, err := s.match.Match(text, s.caps)
+	if err != nil {
+		b.Fail(i, s.kind+": "+err.Error()+": "+short(s.patterns[k].Source))
+		return record.Failed
+	}
+	if k >= 0 {
+		s.take(i, src, &s.patterns[k], s.caps[k])
+		return record.Keep
 	}
 	b.Fail(i, s.reason)
 	return record.Failed

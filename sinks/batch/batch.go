@@ -46,6 +46,9 @@ type Options struct {
 	// Fatal is told of an error that trying again can't mend (sinks.Permanent); it ends the
 	// context of Start. Nil: such errors are retried like others.
 	Fatal func(error)
+	// GiveUp is after how long without success the rows that can't be delivered are dead-lettered; 0: never. It
+	// doesn't apply to Marked sinks and Preparers.
+	GiveUp time.Duration
 	// BackoffMin and BackoffMax bound the pauses between attempts; 100ms and 30s where zero.
 	BackoffMin, BackoffMax time.Duration
 }
@@ -95,20 +98,21 @@ type Cache struct {
 	endDeliver, endRun context.CancelFunc
 	goroutines         sync.WaitGroup
 
-	mu      sync.Mutex
-	started bool // the sink's Start succeeded
-	begun   bool // the sink's Start was called
-	stopped bool
-	splits  map[*record.Split]*split
-	spare   []*split
-	due     dueHeap       // splits that hold rows and have none in flight
-	active  int           // delivering goroutines
-	pressed int           // callers of Add that wait for memory
-	bytes   int64         // held
-	rows    int64         // held, encode rejects included
-	changed chan struct{} // closed and forgotten when something happens that a waiter may wait for
-	timer   *time.Timer
-	timerAt time.Time // zero: not set
+	mu       sync.Mutex
+	started  bool // the sink's Start succeeded
+	hopeless bool // it has failed for GiveUp: chunks are given up meanwhile
+	begun    bool // the sink's Start was called
+	stopped  bool
+	splits   map[*record.Split]*split
+	spare    []*split
+	due      dueHeap       // splits that hold rows and have none in flight
+	active   int           // delivering goroutines
+	pressed  int           // callers of Add that wait for memory
+	bytes    int64         // held
+	rows     int64         // held, encode rejects included
+	changed  chan struct{} // closed and forgotten when something happens that a waiter may wait for
+	timer    *time.Timer
+	timerAt  time.Time // zero: not set
 
 	gen     uint64     // of rows that are added now; from 1
 	open    uint64     // Marked only: rows of later generations wait
@@ -123,6 +127,7 @@ type Cache struct {
 	blocked  bool
 	since    time.Time
 	lastErr  error
+	lastAt   string // what failed
 	loggedAt time.Time
 	logged   bool // a failure of this blockade was logged
 }
@@ -196,10 +201,20 @@ func (c *Cache) Start(ctx context.Context, env *sinks.Env) {
 	}
 	c.begun = true
 	c.goroutines.Go(func() {
-		err := c.retry(c.run, "start", func(ctx context.Context) error { return c.starter.Start(ctx, env) })
+		err := c.retry(c.run, "start", func(ctx context.Context) error {
+			err := c.starter.Start(ctx, env)
+			if err != nil && c.givesUp() {
+				c.mu.Lock()
+				c.hopeless = true
+				c.broadcast()
+				c.kick()
+				c.mu.Unlock()
+			}
+			return err
+		})
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.started = err == nil
+		c.started, c.hopeless = err == nil, false
 		c.broadcast()
 		c.kick()
 	})
@@ -329,7 +344,7 @@ func (c *Cache) Flush(ctx context.Context, mark uint64) (part []byte, changed bo
 		c.open, c.isMark = mark, false
 	}
 	c.kick()
-	for !c.started || c.pending(mark) > 0 {
+	for !c.started && !c.hopeless || c.pending(mark) > 0 {
 		if err := c.wait(ctx); err != nil {
 			return nil, false, c.flushError(err)
 		}
@@ -515,6 +530,9 @@ func (c *Cache) broadcast() {
 	}
 }
 
+// atLetters is what is being done where dead letters are written.
+const atLetters = "dead letters"
+
 // logEvery is how often a sink's failures are logged at most.
 const logEvery = 30 * time.Second
 
@@ -526,10 +544,10 @@ func (c *Cache) retry(ctx context.Context, what string, f func(context.Context) 
 		}
 		err := f(ctx)
 		if err == nil {
-			c.succeeded()
+			c.succeeded(what)
 			return nil
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || err == errGivenUp {
 			return err
 		}
 		if sinks.IsPermanent(err) && c.o.Fatal != nil {
@@ -551,7 +569,7 @@ func (c *Cache) failed(what string, err error) error {
 	if !c.blocked {
 		c.blocked, c.since = true, now
 	}
-	c.lastErr = err
+	c.lastErr, c.lastAt = err, what
 	if sinks.IsPermanent(err) && c.o.Fatal != nil {
 		return err // the pipeline fails with it, and says so
 	}
@@ -562,16 +580,23 @@ func (c *Cache) failed(what string, err error) error {
 	return err
 }
 
-func (c *Cache) succeeded() {
+func (c *Cache) succeeded(what string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.blocked {
+	if !c.blocked || what == atLetters && c.lastAt != atLetters { // the letters of a sink that fails
 		return
 	}
 	if c.logged {
 		c.o.Log.Info("sink works again", "sink", c.o.Name, "blocked_since", c.since)
 	}
 	c.blocked, c.since, c.lastErr, c.logged = false, time.Time{}, nil, false
+}
+
+// givesUp tells whether the sink has failed for so long that chunks are given up.
+func (c *Cache) givesUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.o.GiveUp > 0 && c.marked == nil && c.prep == nil && c.blocked && c.o.Now().Sub(c.since) >= c.o.GiveUp
 }
 
 // pause waits before attempt n+1; false where ctx ended.

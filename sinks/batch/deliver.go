@@ -39,7 +39,7 @@ func (ch *chunk) take(q *split) {
 
 // kick starts goroutines for what is due. c.mu is held by the caller.
 func (c *Cache) kick() {
-	if !c.started || c.stopped || c.run.Err() != nil {
+	if !c.started && !c.hopeless || c.stopped || c.run.Err() != nil {
 		return
 	}
 	for c.active < c.cfg.InFlight && c.anyDue(time.Now()) {
@@ -164,7 +164,7 @@ const maxSpare = 64
 // send delivers a chunk, with as many attempts as it takes. It gives false where the cache
 // was stopped first; then nothing is known to be delivered.
 func (c *Cache) send(ch *chunk) bool {
-	if c.retry(c.run, "dead letters", func(context.Context) error { return c.refused(ch) }) != nil {
+	if c.retry(c.run, atLetters, func(context.Context) error { return c.refused(ch) }) != nil {
 		return false
 	}
 	if len(ch.Parts) == 0 {
@@ -172,11 +172,18 @@ func (c *Cache) send(ch *chunk) bool {
 	}
 	ch.Letters = func(rejects []sinks.Reject) error { return c.letters(ch, rejects) }
 	var rejects []sinks.Reject
+	given := false
 	err := c.retry(c.run, "deliver", func(context.Context) error {
 		var err error
-		rejects, err = c.attempt(ch)
+		if rejects, err = c.attempt(ch); err != nil && !sinks.IsPermanent(err) && c.run.Err() == nil && c.givesUp() {
+			rejects, given = c.abandon(ch, err), true
+			return errGivenUp
+		}
 		return err
 	})
+	if given {
+		err = nil
+	}
 	if err != nil {
 		return false
 	}
@@ -184,8 +191,42 @@ func (c *Cache) send(ch *chunk) bool {
 		return true
 	}
 	// The chunk is delivered: what is left to do must not be given up for Stop unless letters can't be written.
-	return c.retry(c.run, "dead letters", func(context.Context) error { return ch.Letters(rejects) }) == nil ||
+	return c.retry(c.run, atLetters, func(context.Context) error { return ch.Letters(rejects) }) == nil ||
 		ch.Letters(rejects) == nil
+}
+
+// errGivenUp ends the attempts of a chunk; the sink is as blocked as before.
+var errGivenUp = errors.New("given up")
+
+// errNotStarted: the sink's Start has not succeeded.
+var errNotStarted = errors.New("the sink could not be started")
+
+// abandon gives the rows that a chunk's dead letters are for.
+func (c *Cache) abandon(ch *chunk, err error) []sinks.Reject {
+	c.mu.Lock()
+	if c.lastErr != nil && errors.Is(err, errNotStarted) {
+		err = c.lastErr
+	}
+	reason := fmt.Sprintf("given up, as the sink has failed since %s: %v", c.since.UTC().Format(time.RFC3339), err)
+	c.mu.Unlock()
+	ch.attempt++
+	ch.rejected, ch.Skipped = 0, 0
+	var out []sinks.Reject
+	if a, ok := c.sink.(sinks.Abandoner); ok {
+		out = a.Abandon(&ch.Chunk)
+	} else {
+		for i := range ch.Parts {
+			for k := range ch.Parts[i].Ends {
+				out = append(out, sinks.Reject{Part: i, Row: k})
+			}
+		}
+	}
+	for i := range out {
+		if out[i].Reason == "" {
+			out[i].Reason = reason
+		}
+	}
+	return out
 }
 
 // maxPrepare bounds how often one attempt prepares the sink before that counts as a failure.
@@ -201,6 +242,9 @@ func (c *Cache) attempt(ch *chunk) ([]sinks.Reject, error) {
 				return nil, err
 			}
 		}
+		if c.notStarted() {
+			return nil, errNotStarted
+		}
 		ch.attempt++
 		ch.rejected, ch.Skipped = 0, 0
 		rejects, err := c.sink.Deliver(c.deliver, &ch.Chunk)
@@ -208,6 +252,12 @@ func (c *Cache) attempt(ch *chunk) ([]sinks.Reject, error) {
 			return rejects, err
 		}
 	}
+}
+
+func (c *Cache) notStarted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.started
 }
 
 // prepare has the sink's next state committed.

@@ -1,6 +1,6 @@
 // Package sql is what the SQL sinks share: table and column options, the encoded
 // form of rows, and delivery in transactions that carry the position with the rows.
-// A dialect (sqlite, later mysql and postgres) supplies connections and statements.
+// A dialect (sqlite, mysql) supplies connections and statements.
 package sql
 
 import (
@@ -100,10 +100,22 @@ type encoder struct {
 	cols  []Column
 	maybe []Column // fields with a slot that are columns where a record has them
 	extra bool     // overflow fields are columns too
+	lits  Literals // nil: cells
+}
+
+func (e *encoder) value(dst []byte, b *record.Batch, v record.Value) []byte {
+	if e.lits != nil {
+		return appendLiteral(dst, e.lits, b, v)
+	}
+	return appendValue(dst, b, v)
 }
 
 func (e *encoder) append(dst []byte, b *record.Batch, i int, env *expr.Env) []byte {
 	env.B = b
+	row := 0
+	if e.lits != nil {
+		dst, row = beginLiterals(dst, len(e.cols))
+	}
 	for k := range e.cols {
 		c := &e.cols[k]
 		v := record.Value{}
@@ -112,12 +124,17 @@ func (e *encoder) append(dst []byte, b *record.Batch, i int, env *expr.Env) []by
 		} else {
 			v = b.Get(i, c.slot)
 		}
-		dst = appendValue(dst, b, v)
+		if e.lits != nil {
+			dst = appendColumn(dst, row, k, e.lits, b, v)
+		} else {
+			dst = appendValue(dst, b, v)
+		}
 	}
+	named := len(dst)
 	for k := range e.maybe {
 		if v := b.Get(i, e.maybe[k].slot); v.Kind() != record.Missing {
 			dst = appendText(dst, []byte(e.maybe[k].Name))
-			dst = appendValue(dst, b, v)
+			dst = e.value(dst, b, v)
 		}
 	}
 	if e.extra && b.HasOverflow(i) {
@@ -127,8 +144,11 @@ func (e *encoder) append(dst []byte, b *record.Batch, i int, env *expr.Env) []by
 				continue
 			}
 			dst = appendText(dst, text)
-			dst = appendValue(dst, b, v)
+			dst = e.value(dst, b, v)
 		}
+	}
+	if e.lits != nil && len(dst) > named {
+		dst[row] = 0
 	}
 	return dst
 }

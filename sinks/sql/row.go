@@ -13,7 +13,9 @@ type Cell struct {
 	Kind record.Kind
 	Int  int64   // Int, Bool (0 or 1)
 	F    float64 // Float
-	Text []byte  // String, Bytes; everything else as text: Decimal, times (RFC 3339 in UTC), arrays and maps (JSON)
+	// Text is what String and Bytes hold; everything else as text: Decimal, times (RFC 3339 in UTC), arrays and maps
+	// (JSON). Where the dialect has Literals, it is the literal of each value, and Int and F are not used.
+	Text []byte
 }
 
 // IsNull tells whether the cell is NULL in SQL.
@@ -74,21 +76,55 @@ func nextText(row []byte) (text, rest []byte) {
 type Row struct {
 	Cells []Cell
 	Names [][]byte // of Cells[len(columns):]
+	Plain *Plain   // of a dialect with Literals: nil where the row must be looked at cell by cell
+
+	literals bool
+	columns  int
+	data     []byte
+	plain    Plain
 }
 
-// decode reuses r's memory; the texts point into data.
-func (r *Row) decode(data []byte, columns int) {
-	r.Cells, r.Names = r.Cells[:0], r.Names[:0]
+// Decode takes an encoded row of so many columns of the plan apart. It reuses r's memory; the texts point into data.
+// Where Plain is set there are no cells before Expand.
+func (r *Row) Decode(data []byte, columns int) {
+	r.Cells, r.Names, r.Plain = r.Cells[:0], r.Names[:0], nil
+	r.data, r.columns = data, columns
+	if r.literals && len(data) > 0 && data[0] == plainRow {
+		r.plain = Plain{head: data[1 : 1+2*columns], Text: data[1+2*columns:]}
+		r.Plain = &r.plain
+		return
+	}
+	r.Expand()
+}
+
+// Expand makes the cells.
+func (r *Row) Expand() {
+	data := r.data
+	if r.literals {
+		data = r.expandLiterals()
+	}
 	for len(data) > 0 {
-		if len(r.Cells) >= columns {
+		if len(r.Cells) >= r.columns {
 			var name []byte
 			name, data = nextText(data)
 			r.Names = append(r.Names, name)
 		}
-		var c Cell
-		data = next(data, &c)
-		r.Cells = append(r.Cells, c)
+		if r.literals {
+			data = nextLiteral(data, r.cell())
+		} else {
+			data = next(data, r.cell())
+		}
 	}
+}
+
+func (r *Row) cell() *Cell {
+	n := len(r.Cells)
+	if n == cap(r.Cells) {
+		r.Cells = append(r.Cells, Cell{})
+	} else {
+		r.Cells = r.Cells[:n+1]
+	}
+	return &r.Cells[n]
 }
 
 // appendJSON writes a cell as JSON, for dead letters.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/rsetl/rsetl/record"
@@ -46,7 +47,7 @@ func FuzzRow(f *testing.F) {
 		row = row[len("before"):]
 		var r Row
 		r.Cells = append(r.Cells, Cell{Kind: record.Int, Int: 99}) // of the row before
-		r.decode(row, 2)
+		r.Decode(row, 2)
 		if len(r.Cells) != len(values) || len(r.Names) != len(names) {
 			t.Fatalf("%d cells and %d names, want %d and %d", len(r.Cells), len(r.Names), len(values), len(names))
 		}
@@ -160,4 +161,79 @@ func (g *gen) value(depth int) record.Value {
 		return g.b.PutItems(k, vs)
 	}
 	return record.Value{}
+}
+
+// plainText is a dialect whose literals are the values' plain texts.
+type plainText struct{ Dialect }
+
+func (plainText) AppendLiteral(dst []byte, b *record.Batch, v record.Value) ([]byte, bool) {
+	return b.AppendPlain(dst, v), v.Kind() != record.Float
+}
+
+func (plainText) Plain(*Cell) {}
+
+// FuzzLiterals is FuzzRow for a dialect with literals.
+func FuzzLiterals(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("\x06\x05hello\x06\x00\x07\x03\x00\xff\x00\x0d\x02\x06\x01a\x03"))
+	f.Add([]byte("\x06\x05hello\x03\x01\x07"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		table := record.NewTable()
+		cols := []Column{{Name: "a", slot: table.Slot("a")}, {Name: "b", slot: table.Slot("b")}, {Name: "c", slot: table.Slot("c")}}
+		b := record.NewBatch(table)
+		g := gen{b: b, p: data}
+		i := b.Add(record.Position{}, record.Value{})
+		var values []record.Value
+		long := g.byte()&7 == 1
+		for n := 0; n < 3 || len(g.p) > 0 && n < 50; n++ {
+			v := g.value(0)
+			if n == 1 && long {
+				v = b.PutString(strings.Repeat("x", maxShort-2+int(g.byte()&3)))
+			}
+			if n < 3 {
+				b.Set(i, n, v)
+				values = append(values, v)
+			} else if v.Kind() != record.Missing {
+				b.AddOverflow(i, b.PutBytes([]byte{'x', byte(n)}), v)
+				values = append(values, v)
+			}
+		}
+		s := New(&Options{}, cols, true, plainText{})
+		row, err := s.Encode([]byte("before"), b, i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := s.NewRow()
+		r.Decode(row[len("before"):], 3)
+		var plain []byte
+		if r.Plain != nil {
+			for k := range 3 {
+				if got := r.Plain.Kind(k); got != values[k].Kind() {
+					t.Errorf("kind %d is %v, want %v", k, got, values[k].Kind())
+				}
+			}
+			plain = r.Plain.Text
+			r.Expand()
+		}
+		if len(r.Cells) != len(values) || len(r.Names) != len(values)-3 {
+			t.Fatalf("%d cells and %d names of %d values", len(r.Cells), len(r.Names), len(values))
+		}
+		var joined []byte
+		for k, v := range values {
+			c := r.Cells[k]
+			if k > 0 {
+				joined = append(joined, ',')
+			}
+			if v.IsNull() {
+				joined = append(joined, "NULL"...)
+			}
+			joined = b.AppendPlain(joined, v)
+			if c.Kind != v.Kind() || string(c.Text) != string(b.AppendPlain(nil, v)) {
+				t.Errorf("cell %d is %v %q, want %v %q", k, c.Kind, c.Text, v.Kind(), b.AppendPlain(nil, v))
+			}
+		}
+		if plain != nil && string(plain) != string(joined) {
+			t.Errorf("plain %q, want %q", plain, joined)
+		}
+	})
 }

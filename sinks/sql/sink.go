@@ -38,6 +38,28 @@ type Tx interface {
 	Rollback()
 }
 
+// Literals is a Dialect whose encoded rows hold SQL literals: they are made on the lanes, and what delivers only
+// copies them. Both methods are called by any number of goroutines at once.
+type Literals interface {
+	// AppendLiteral appends a value that isn't NULL. plain is false where the literal is good for no column as it is.
+	AppendLiteral(dst []byte, b *record.Batch, v record.Value) (out []byte, plain bool)
+	// Plain makes a cell with a literal an ordinary one, for dead letters.
+	Plain(c *Cell)
+}
+
+// Flusher is a Tx that collects rows and writes them together.
+type Flusher interface {
+	// Flush writes what Insert and Advance took, the rows in their order. It is called once, before the dead
+	// letters and Commit, and returns the rows that can't go; the others are in.
+	Flush() ([]Refused, error)
+}
+
+// Refused is a row that Flush could not write.
+type Refused struct {
+	Row    int // the number of its Insert since Begin, from 0, among those that returned no error
+	Reason string
+}
+
 // Stored is a split's position row.
 type Stored struct {
 	Epoch int64
@@ -69,6 +91,7 @@ type Sink struct {
 	mu      sync.Mutex
 	rows    Row
 	rejects []sinks.Reject
+	written []place // of a Flusher's rows
 
 	// owned is what this sink has stored. A split that comes back to the pipeline after another
 	// instance has had it is another *record.Split. Weak, because nobody says that one is done with.
@@ -76,6 +99,9 @@ type Sink struct {
 	prune int   // owned is cleaned when it is this large
 	moved []own // of the delivery that is under way
 }
+
+// place is a row's place in the chunk.
+type place struct{ part, row int }
 
 // own is a split's position as this sink knows it.
 type own struct {
@@ -106,6 +132,8 @@ func New(o *Options, cols []Column, openEnded bool, d Dialect) *Sink {
 		}
 	}
 	s := &Sink{t: Table{Options: o, Columns: sure, Extra: extra}, d: d, enc: encoder{cols: sure, maybe: maybe, extra: extra}}
+	s.enc.lits, _ = d.(Literals)
+	s.rows.literals = s.enc.lits != nil
 	s.envs.New = func() any { return new(expr.Env) }
 	return s
 }
@@ -114,10 +142,15 @@ var (
 	_ sinks.Sink      = (*Sink)(nil)
 	_ sinks.Starter   = (*Sink)(nil)
 	_ sinks.Describer = (*Sink)(nil)
+	_ sinks.Mapper    = (*Sink)(nil)
+	_ sinks.Prober    = (*Sink)(nil)
 )
 
 // Dialect is the sink's, for the tests of dialects.
 func (s *Sink) Dialect() Dialect { return s.d }
+
+// NewRow is an empty row that decodes what Encode gives, for the tests of dialects.
+func (s *Sink) NewRow() *Row { return &Row{literals: s.enc.lits != nil} }
 
 // Positioned marks the sink as one that stores positions with its rows.
 func (*Sink) Positioned() {}
@@ -147,6 +180,33 @@ func (s *Sink) Stop(context.Context) error {
 	return s.d.Close()
 }
 
+// Prober is a Dialect that can try the connection without writing anything.
+type Prober interface {
+	Probe(ctx context.Context, t *Table) error
+}
+
+// Probe tries the connection, where the dialect can.
+func (s *Sink) Probe(ctx context.Context) error {
+	if p, ok := s.d.(Prober); ok {
+		return p.Probe(ctx, &s.t)
+	}
+	return nil
+}
+
+// FieldOf gives the field that a column is filled from, ok false where that is an expression.
+func (s *Sink) FieldOf(column string) (field string, ok bool) {
+	if len(s.t.Options.Columns) == 0 {
+		return column, true
+	}
+	for i := range s.t.Options.Columns {
+		if c := &s.t.Options.Columns[i]; c.Key == column && c.Value.Expr != nil {
+			root := c.Value.Root()
+			return root.Name, root.Op == expr.OpField
+		}
+	}
+	return "", false
+}
+
 // Deliver writes the chunk and its splits' positions in one transaction.
 func (s *Sink) Deliver(ctx context.Context, c *sinks.Chunk) ([]sinks.Reject, error) {
 	s.mu.Lock()
@@ -169,7 +229,8 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 		return err
 	}
 	defer tx.Rollback()
-	s.rejects, s.moved = s.rejects[:0], s.moved[:0]
+	s.rejects, s.moved, s.written = s.rejects[:0], s.moved[:0], s.written[:0]
+	flusher, _ := tx.(Flusher)
 	skipped := 0
 	for pi := range c.Parts {
 		p := &c.Parts[pi]
@@ -188,13 +249,15 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 				skipped++
 				continue
 			}
-			s.rows.decode(p.Row(i), len(s.t.Columns))
+			s.rows.Decode(p.Row(i), len(s.t.Columns))
 			if err := tx.Insert(&s.rows); err != nil {
 				var re *RowError
 				if !errors.As(err, &re) {
 					return err
 				}
 				s.rejects = append(s.rejects, sinks.Reject{Part: pi, Row: i, Reason: re.Reason})
+			} else if flusher != nil {
+				s.written = append(s.written, place{pi, i})
 			}
 			last, any = p.Pos[i], true
 		}
@@ -206,6 +269,16 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 			m.doubt, m.inDoubt = last, true
 		}
 		s.moved = append(s.moved, m)
+	}
+	if flusher != nil {
+		refused, err := flusher.Flush()
+		if err != nil {
+			return err
+		}
+		for _, r := range refused {
+			at := s.written[r.Row]
+			s.rejects = append(s.rejects, sinks.Reject{Part: at.part, Row: at.row, Reason: r.Reason})
+		}
 	}
 	if len(s.rejects) > 0 {
 		if err := c.Letters(s.rejects); err != nil {
@@ -249,8 +322,11 @@ func (s *Sink) own() {
 
 // Describe turns an encoded row into the JSON object that a dead letter shows.
 func (s *Sink) Describe(dst, row []byte) []byte {
-	var r Row
-	r.decode(row, len(s.t.Columns))
+	r := Row{literals: s.enc.lits != nil}
+	r.Decode(row, len(s.t.Columns))
+	if r.Plain != nil {
+		r.Expand()
+	}
 	dst = append(dst, '{')
 	n := 0
 	for i := range r.Cells {
@@ -266,6 +342,9 @@ func (s *Sink) Describe(dst, row []byte) []byte {
 			dst = record.AppendJSONString(dst, r.Names[i-len(s.t.Columns)])
 		}
 		dst = append(dst, ':')
+		if r.literals && !r.Cells[i].IsNull() {
+			s.enc.lits.Plain(&r.Cells[i])
+		}
 		dst = r.Cells[i].appendJSON(dst)
 	}
 	return append(dst, '}')

@@ -514,7 +514,7 @@ func (r *run) read(e *entry) (more bool, err error) {
 	known := e.c.Before()
 	r.over = append(r.over[:0], known...)
 	m, err := readOver(e.h.f, r.over, p, e.c.ReadOffset())
-	if string(r.over) != string(known) {
+	if string(r.over) != string(known) || m > 0 && !e.beginsAs(p[:m]) {
 		r.out.Return(b)
 		if fi, err = e.h.stat(); err != nil {
 			return false, r.retry(e, "read", err)
@@ -553,6 +553,21 @@ func (r *run) deliver(e *entry, b *record.Batch) error {
 	}
 	e.m.push(anchorOf(e.c.End(), e.c.Tail()))
 	return r.put(item{b: b, update: e.state()})
+}
+
+// beginsAs tells whether p, the first block, is of the content that the fingerprint was made of.
+func (e *entry) beginsAs(p []byte) bool {
+	if e.c.ReadOffset() > 0 || e.m.print.n == 0 {
+		return true
+	}
+	if len(p) < e.m.print.n {
+		head, err := e.h.head(e.m.print.n)
+		if err != nil {
+			return true // what is wrong is found out when it is read
+		}
+		p = head
+	}
+	return e.m.print.fits(p)
 }
 
 // begins lets the fingerprint grow with p, which was read at ReadOffset: it is made of what was read,
@@ -729,7 +744,7 @@ func (r *run) carryOn(e *entry) (bool, error) {
 		}
 		if h.sniff(true) == nil {
 			head, _ := h.head(printLen)
-			if e.c.End() > 0 && e.m.print.n > 0 && e.m.print.fits(head) {
+			if e.m.print.n > 0 && e.m.print.fits(head) {
 				e.c.Rewind()
 				e.h = h
 				ok, err := r.same(e, fi)
