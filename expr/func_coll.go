@@ -96,7 +96,7 @@ func collFuncs() []Function {
 	}
 	elemNullable := func(c *Call) (Type, error) { return elemOf(c, 0).nullable(), nil }
 	fs := []Function{
-		{Name: "CARDINALITY", Signature: "CARDINALITY(collection)", Summary: "the number of elements of an array or pairs of a map", Example: "CARDINALITY(ARRAY[1, 2])", ExampleResult: "2", Args: "x",
+		{Name: "CARDINALITY", Aliases: []string{"ARRAY_SIZE"}, Signature: "CARDINALITY(collection)", Summary: "the number of elements of an array or pairs of a map", Example: "CARDINALITY(ARRAY[1, 2])", ExampleResult: "2", Args: "x",
 			Type: func(c *Call) (Type, error) {
 				if t := c.ArgType(0); t.Kind != TArray && t.Kind != TMap && !t.isDynamic() {
 					return Any, c.Errorf(0, "CARDINALITY takes an array or a map, not %s", t.nullable())

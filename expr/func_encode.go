@@ -138,7 +138,7 @@ func encodeFuncs() []Function {
 				}
 				return putDigest(env, env.bytes(a[0]), f)
 			}},
-		{Name: "TO_BASE64", Signature: "TO_BASE64(text)", Summary: "text or bytes in Base64", Example: "TO_BASE64('hello')", ExampleResult: "aGVsbG8=", Args: "y", Result: stringNN,
+		{Name: "TO_BASE64", Aliases: []string{"BASE64_ENCODE"}, Signature: "TO_BASE64(text)", Summary: "text or bytes in Base64", Example: "TO_BASE64('hello')", ExampleResult: "aGVsbG8=", Args: "y", Result: stringNN,
 			Fn: func(env *Env, a []record.Value) record.Value {
 				return put(env, func(dst []byte) []byte { return base64.StdEncoding.AppendEncode(dst, env.bytes(a[0])) })
 			}},

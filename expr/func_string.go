@@ -528,7 +528,7 @@ func stringFuncs() []Function {
 				}
 				return splitIndex(env, a[0], sep, a[2].Int())
 			}},
-		{Name: "SPLIT", Signature: "SPLIT(text, separator)", Summary: "the parts of text between separators, as an array", Example: "SPLIT('a,b,c', ',')", ExampleResult: "[a, b, c]", Args: "ss",
+		{Name: "SPLIT", Aliases: []string{"SPLIT_ARRAY"}, Signature: "SPLIT(text, separator)", Summary: "the parts of text between separators, as an array", Example: "SPLIT('a,b,c', ',')", ExampleResult: "[a, b, c]", Args: "ss",
 			Type: func(c *Call) (Type, error) { return arrayOf(stringType()).null(c.NotNull()), nil }, Fn: split},
 		{Name: "STARTSWITH", Signature: "STARTSWITH(text, start)", Summary: "whether text begins so", Example: "STARTSWITH('/health/x', '/health')", ExampleResult: "TRUE", Args: "xx", Result: booleanNN,
 			Fn: func(env *Env, a []record.Value) record.Value {

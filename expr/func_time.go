@@ -350,14 +350,14 @@ func timeFuncs() []Function {
 		part("YEAR", "YEAR", "the year", "YEAR(DATE '2024-02-24')", "2024"),
 		part("QUARTER", "QUARTER", "the quarter, 1 to 4", "QUARTER(DATE '2024-02-24')", "1"),
 		part("MONTH", "MONTH", "the month, 1 to 12", "MONTH(DATE '2024-02-24')", "2"),
-		part("WEEK", "WEEK", "the ISO week, 1 to 53", "WEEK(DATE '2024-02-24')", "8"),
+		part("WEEK", "WEEK", "the ISO week, 1 to 53", "WEEK(DATE '2024-02-24')", "8", "WEEK_OF_YEAR", "WEEKOFYEAR"),
 		part("DAYOFYEAR", "DOY", "the day of the year, from 1", "DAYOFYEAR(DATE '2024-02-24')", "55"),
 		part("DAYOFMONTH", "DAY", "the day of the month, from 1", "DAYOFMONTH(DATE '2024-02-24')", "24", "DAY"),
 		part("DAYOFWEEK", "DOW", "the day of the week, 1 is Sunday", "DAYOFWEEK(DATE '2024-02-24')", "7"),
 		part("HOUR", "HOUR", "the hour, 0 to 23", "HOUR(TIMESTAMP '2024-02-24 23:13:42')", "23"),
 		part("MINUTE", "MINUTE", "the minute, 0 to 59", "MINUTE(TIMESTAMP '2024-02-24 23:13:42')", "13"),
 		part("SECOND", "SECOND", "the second, 0 to 59", "SECOND(TIMESTAMP '2024-02-24 23:13:42')", "42"),
-		{Name: "DATE_FORMAT", Signature: "DATE_FORMAT(time, pattern)", Summary: "a time, or a text that is one, by a Java pattern", Example: "DATE_FORMAT(TIMESTAMP '2024-02-24 23:13:42', 'yyyy.MM.dd')", ExampleResult: "2024.02.24", Args: "ts", Result: stringType(),
+		{Name: "DATE_FORMAT", Aliases: []string{"TO_CHAR"}, Signature: "DATE_FORMAT(time, pattern)", Summary: "a time, or a text that is one, by a Java pattern", Example: "DATE_FORMAT(TIMESTAMP '2024-02-24 23:13:42', 'yyyy.MM.dd')", ExampleResult: "2024.02.24", Args: "ts", Result: stringType(),
 			Build: func(c *Call) (EvalFunc, error) {
 				pat, err := patternArg(c, 1, nil)
 				if err != nil {

@@ -299,7 +299,12 @@ func isJSON(p []byte, kind string) bool {
 }
 
 // append writes the value as JSON, the keys of objects sorted, as Flink's JSON_QUERY.
-func (n *jnode) append(dst []byte) []byte {
+func (n *jnode) append(dst []byte) []byte { return n.write(dst, true) }
+
+// keep writes it with the keys in their order.
+func (n *jnode) keep(dst []byte) []byte { return n.write(dst, false) }
+
+func (n *jnode) write(dst []byte, sorted bool) []byte {
 	switch n.kind {
 	case 'n':
 		return append(dst, "null"...)
@@ -313,7 +318,7 @@ func (n *jnode) append(dst []byte) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = k.append(dst)
+			dst = k.write(dst, sorted)
 		}
 		return append(dst, ']')
 	}
@@ -321,7 +326,9 @@ func (n *jnode) append(dst []byte) []byte {
 	for i := range order {
 		order[i] = i
 	}
-	sort.Slice(order, func(a, b int) bool { return n.keys[order[a]] < n.keys[order[b]] })
+	if sorted {
+		sort.Slice(order, func(a, b int) bool { return n.keys[order[a]] < n.keys[order[b]] })
+	}
 	dst = append(dst, '{')
 	for i, k := range order {
 		if i > 0 {
@@ -329,7 +336,7 @@ func (n *jnode) append(dst []byte) []byte {
 		}
 		dst = appendJSONString(dst, []byte(n.keys[k]))
 		dst = append(dst, ':')
-		dst = n.kids[k].append(dst)
+		dst = n.kids[k].write(dst, sorted)
 	}
 	return append(dst, '}')
 }

@@ -137,9 +137,16 @@ func editDistance(a, b string) int {
 	return prev[len(b)]
 }
 
+// provided are functions of packages that this one can't import.
+var provided []Function
+
+// Provide adds a function to the default registry. It is for init functions only, before anything is compiled.
+func Provide(f Function) { provided = append(provided, f) }
+
 var defaultRegistry = sync.OnceValue(func() *Registry {
 	r := NewRegistry()
-	for _, fs := range [][]Function{stringFuncs(), regexFuncs(), mathFuncs(), timeFuncs(), condFuncs(), encodeFuncs(), jsonFuncs(), collFuncs(), aggregateFuncs()} {
+	for _, fs := range [][]Function{stringFuncs(), regexFuncs(), mathFuncs(), timeFuncs(), condFuncs(), encodeFuncs(), jsonFuncs(), collFuncs(), aggregateFuncs(),
+		netFuncs(), hashFuncs(), bitFuncs(), wordFuncs(), dateFuncs(), jsonEditFuncs(), provided} {
 		for _, f := range fs {
 			r.MustRegister(f)
 		}
