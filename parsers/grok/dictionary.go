@@ -50,14 +50,14 @@ var ecsSet = sync.OnceValue(func() Dictionary {
 			d[name] = renames.Replace(strings.ReplaceAll(addresses.ReplaceAllString(def, "%{$1:$2.ip"), "(?P<", "(?<"))
 		}
 	}
-	maps.Copy(d, corrections)
+	for _, more := range []Dictionary{corrections, nagiosNames, bacula(baculaECS), moreECS} {
+		maps.Copy(d, more)
+	}
 	return d
 })
 
 var legacySet = sync.OnceValue(func() Dictionary {
-	d := maps.Clone(ecsSet())
-	maps.Copy(d, legacy)
-	return d
+	return buildLegacy()
 })
 
 // corrections bring go-grok's definitions to what Logstash's give.
@@ -92,17 +92,6 @@ var corrections = Dictionary{
 	"SYSLOGBASE":     `%{SYSLOGTIMESTAMP:timestamp} (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:host.hostname} %{SYSLOGPROG}:`,
 	"SYSLOGBASE2":    `(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp}) (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:host.hostname}+(?: %{SYSLOGPROG}:|)`,
 	"PROG":           `[\x21-\x5a\x5c\x5e-\x7e]+`,
-}
-
-// legacy are the definitions whose field names differ without the Elastic Common Schema.
-var legacy = Dictionary{
-	"HTTPD_COMMONLOG": `%{IPORHOST:clientip} %{HTTPDUSER:ident} %{HTTPDUSER:auth} \[%{HTTPDATE:timestamp}\] ` +
-		`"(?:%{WORD:verb} %{NOTSPACE:request}(?: HTTP/%{NUMBER:httpversion})?|%{DATA:rawrequest})" (?:-|%{NUMBER:response}) (?:-|%{NUMBER:bytes})`,
-	"HTTPD_COMBINEDLOG": `%{HTTPD_COMMONLOG} %{QS:referrer} %{QS:agent}`,
-	"SYSLOGPROG":        `%{PROG:program}(?:\[%{POSINT:pid}\])?`,
-	"SYSLOGFACILITY":    `<%{NONNEGINT:facility}.%{NONNEGINT:priority}>`,
-	"SYSLOGBASE":        `%{SYSLOGTIMESTAMP:timestamp} (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:logsource} %{SYSLOGPROG}:`,
-	"SYSLOGBASE2":       `(?:%{SYSLOGTIMESTAMP:timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) (?:%{SYSLOGFACILITY} )?%{SYSLOGHOST:logsource}+(?: %{SYSLOGPROG}:|)`,
 }
 
 // Names are a dictionary's names, sorted.
