@@ -32,7 +32,7 @@ type Regex struct {
 type Matcher interface {
 	// Match finds the leftmost match. caps gets two offsets for the match and for each group, -1 for groups
 	// that took no part; it has 2*(Groups+1) places, or none where only the answer is wanted. An error means that
-	// the engine gave up: ErrTimeout, ErrTooLong.
+	// the engine gave up: ErrTimeout, ErrWork, ErrTooLong.
 	Match(text []byte, caps []int) (bool, error)
 	// Each calls f for every match, one after the other without overlap, until f gives false. caps has all places; it
 	// holds the match's offsets while f runs. An empty match right behind another doesn't count.
@@ -58,6 +58,9 @@ const Timeout = 50 * time.Millisecond
 
 // ErrTimeout: the expression needs too long for this text.
 var ErrTimeout = fmt.Errorf("timeout: the expression took longer than %s", Timeout)
+
+// ErrWork: the expression has so many threads on this text that even linear time is too long.
+var ErrWork = fmt.Errorf("timeout: the expression takes more than %d million steps on this text", maxWork/1_000_000)
 
 // ErrTooLong: a backtracking engine is not given such a text.
 var ErrTooLong = fmt.Errorf("the text is longer than the %d bytes that a backtracking expression is given", maxBacktrack)

@@ -206,8 +206,18 @@ func TestAdversarial(t *testing.T) {
 			}
 		}
 	}
+	// A text and an expression that are both huge: an answer, or an error, soon.
+	huge, err := Compile(`(?:[a-z]{1,60} ){600}[xy]|[0-9]`)
+	if err != nil || huge.Engine != "native" {
+		t.Fatal(huge, err)
+	}
+	start := time.Now()
+	if ok, err := huge.Matcher().Match([]byte(strings.Repeat("word ", 40_000)), nil); ok || err != nil && !errors.Is(err, ErrWork) || time.Since(start) > 20*time.Second {
+		t.Errorf("%v %v after %s", ok, err, time.Since(start))
+	}
+	t.Logf("the huge one: %v, %s", err, time.Since(start))
 	r, _ := Compile(`(?=aa)(a+)+$`)
-	_, err := r.Matcher().Match([]byte(strings.Repeat("a", 40)+"!"), make([]int, 2*(r.Groups+1)))
+	_, err = r.Matcher().Match([]byte(strings.Repeat("a", 40)+"!"), make([]int, 2*(r.Groups+1)))
 	if !errors.Is(err, ErrTimeout) || !strings.HasPrefix(err.Error(), "timeout") {
 		t.Errorf("want a time-out, got %v", err)
 	}

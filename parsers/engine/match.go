@@ -13,9 +13,10 @@ type native struct {
 	p         *prog
 	gate      *find.Finder // a text without which there is no match; may be nil
 	gateText  string
-	onlyStart bool      // a match begins at the text's beginning
-	onlyLine  bool      // at that of a line
-	first     [256]bool // by a text's first byte: a match may begin there; true beyond ASCII
+	prefix    *find.Finder // what each match begins with; may be nil
+	onlyStart bool         // a match begins at the text's beginning
+	onlyLine  bool         // at that of a line
+	first     [256]bool    // by a text's first byte: a match may begin there; true beyond ASCII
 	budget    int
 	toEnd     []int // groups that end where the text does
 	eager     bool
@@ -45,6 +46,9 @@ func compileNative(re *syntax.Regexp, marks []mark) (n *native, unproven string,
 	n = &native{p: p, budget: DefaultBudget, gateText: gate}
 	if gate != "" {
 		n.gate = find.New([]byte(gate))
+	}
+	if prefix, _ := sp.Prefix(); len(prefix) > 1 {
+		n.prefix = find.New([]byte(prefix))
 	}
 	n.onlyStart, n.onlyLine = p.places()
 	for c := range n.first {
@@ -158,6 +162,7 @@ type matcher struct {
 	nfa             *nfa
 	rest            int // matches left that the NFA simulation answers
 	gaveUps         int
+	tired           bool   // the simulation gave up
 	clean           []byte // a text made UTF-8
 	offs            []int
 }
@@ -166,10 +171,8 @@ func (n *native) matcher() *matcher { return &matcher{native: n} }
 
 func (m *matcher) Match(text []byte, caps []int) (bool, error) {
 	// Most texts of another kind are known by their first byte, and by what they lack.
-	if len(text) > 0 && !m.first[text[0]] {
-		if m.onlyStart || m.onlyLine && bytes.IndexByte(text, '\n') < 0 || m.gate != nil && !m.gate.Contains(text) {
-			return false, nil
-		}
+	if len(text) > 0 && !m.first[text[0]] && m.lacks(text) {
+		return false, nil
 	}
 	if isHigh(text) && !utf8.Valid(text) {
 		m.tidy(text)
@@ -178,15 +181,29 @@ func (m *matcher) Match(text []byte, caps []int) (bool, error) {
 			m.untidy(caps)
 		}
 		m.forget()
-		return ok, nil
+		return m.answer(ok)
 	}
-	return m.match(text, 0, caps), nil
+	return m.answer(m.match(text, 0, caps))
+}
+
+func (m *matcher) answer(ok bool) (bool, error) {
+	if m.tired {
+		m.tired = false
+		return false, ErrWork
+	}
+	return ok, nil
+}
+
+// lacks tells whether a text that doesn't match at its beginning is known not to match elsewhere.
+func (n *native) lacks(text []byte) bool {
+	return n.onlyStart || n.onlyLine && bytes.IndexByte(text, '\n') < 0 || n.gate != nil && !n.gate.Contains(text)
 }
 
 func (m *matcher) Each(text []byte, caps []int, f func() bool) error {
 	if !isHigh(text) || utf8.Valid(text) {
 		m.each(text, caps, f)
-		return nil
+		_, err := m.answer(true)
+		return err
 	}
 	m.tidy(text)
 	m.each(m.clean, caps, func() bool {
@@ -194,7 +211,8 @@ func (m *matcher) Each(text []byte, caps []int, f func() bool) error {
 		return f()
 	})
 	m.forget()
-	return nil
+	_, err := m.answer(true)
+	return err
 }
 
 // each follows Go's rule: an empty match right behind another doesn't count.
@@ -265,6 +283,9 @@ func (m *matcher) forget() {
 // gateFirst is the length from which a text is looked through for what it must have before anything else is tried.
 const gateFirst = 1 << 10
 
+// prefixTries bounds how often a text is tried from a place where it only begins as a match does.
+const prefixTries = 8
+
 // match finds the leftmost match that begins at `at` or behind it.
 func (m *matcher) match(text []byte, at int, caps []int) bool {
 	ok := m.find(text, at, caps)
@@ -305,7 +326,32 @@ func (m *matcher) find(text []byte, at int, caps []int) bool {
 		}
 		return m.simulate(text, at, m.onlyStart, caps)
 	}
-	if m.onlyStart || m.onlyLine && bytes.IndexByte(text[at:], '\n') < 0 || !m.probe(text, at) {
+	if m.onlyStart || m.onlyLine && bytes.IndexByte(text[at:], '\n') < 0 {
+		return false
+	}
+	if m.prefix != nil {
+		// Where it begins as a match does, there mostly is one.
+		for range prefixTries {
+			if at >= len(text) {
+				return false
+			}
+			k := m.prefix.Index(text[at+1:])
+			if k < 0 {
+				return false
+			}
+			at += k + 1
+			switch res, st := m.all.match(text, at); res {
+			case found:
+				caps[0] = at
+				m.all.offsets(st, caps)
+				return true
+			case gaveUp:
+				m.spent(m.all)
+				return m.simulate(text, at, false, caps)
+			}
+		}
+	}
+	if !m.probe(text, at) {
 		return false
 	}
 	if m.rest > 0 {
@@ -366,5 +412,7 @@ func (m *matcher) simulate(text []byte, from int, pinned bool, caps []int) bool 
 	if m.nfa == nil {
 		m.nfa = newNFA(m.p)
 	}
-	return m.nfa.match(text, from, pinned, caps) >= 0
+	ok := m.nfa.match(text, from, pinned, caps) >= 0
+	m.tired = m.tired || m.nfa.tired
+	return ok
 }

@@ -6,6 +6,8 @@ type nfa struct {
 	p         *prog
 	run, next threads
 	spare     [][]int
+	work      int                         // instructions of this match
+	tired     bool                        // they were too many
 	watch     func(at int, list []thread) // of the threads that have read what is before a place; may be nil
 }
 
@@ -35,11 +37,16 @@ func (t *threads) clear() {
 	}
 }
 
+// maxWork bounds the simulation of one text: instructions, a second's or two. It takes an expression of thousands of
+// threads and a text of tens of thousands of bytes to get there.
+const maxWork = 150_000_000
+
 // match finds the leftmost match at `from` or behind it, or with pinned the one at `from`. caps may have no place, or those
 // of all groups. rule is what matched, -1 for nothing.
 func (m *nfa) match(text []byte, from int, pinned bool, caps []int) (rule int) {
 	p := m.p
 	m.run.clear()
+	m.work, m.tired = 0, false
 	rule = -1
 	n := len(caps)
 	got := m.alloc(n)
@@ -56,6 +63,10 @@ func (m *nfa) match(text []byte, from int, pinned bool, caps []int) (rule int) {
 		cls := p.classes
 		if i < len(text) {
 			cls = int(p.class[text[i]])
+		}
+		if m.work > maxWork {
+			m.tired = true
+			return -1
 		}
 		kind := p.kindAt(text, i)
 		if rule < 0 && (i == from || !pinned) && (i == len(text) || text[i]&0xc0 != 0x80 || i == from) {
@@ -114,6 +125,7 @@ func (m *nfa) add(pc int32, i, cls, look int, caps []int) int {
 			return -1
 		}
 		m.run.seen[pc] = m.run.gen
+		m.work++
 		in := &p.insts[pc]
 		switch in.op {
 		case opFail:

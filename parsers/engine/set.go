@@ -13,6 +13,7 @@ type Set struct {
 	joined *native // of those in one; may be nil
 	in     []int   // by rule of joined: the place in the list
 	single []int   // the other places
+	all    []int   // all places
 	lines  bool    // some of joined may match at later lines as well
 }
 
@@ -22,6 +23,7 @@ func NewSet(list []*Regex) *Set {
 	var progs []*syntax.Prog
 	var marks [][]mark
 	for i, r := range list {
+		s.all = append(s.all, i)
 		if n := r.native; n != nil && (n.onlyStart || n.onlyLine) {
 			if p, m, err := r.again(); err == nil {
 				progs, marks = append(progs, p), append(marks, m)
@@ -39,10 +41,7 @@ func NewSet(list []*Regex) *Set {
 			return s
 		}
 	}
-	s.in, s.single = nil, s.single[:0]
-	for i := range list {
-		s.single = append(s.single, i)
-	}
+	s.in, s.single = nil, s.all
 	return s
 }
 
@@ -52,16 +51,19 @@ func (s *Set) Joined() int { return len(s.in) }
 // SetMatcher is one goroutine's matcher of a list.
 type SetMatcher struct {
 	*Set
-	each []Matcher
-	dfa  *dfa
-	rest int
+	each    []Matcher
+	natives []*matcher // beside each; nil for other engines
+	dfa     *dfa
+	rest    int
 }
 
 // Matcher makes a matcher for one goroutine.
 func (s *Set) Matcher() *SetMatcher {
 	m := &SetMatcher{Set: s}
 	for _, r := range s.list {
-		m.each = append(m.each, r.Matcher())
+		e := r.Matcher()
+		n, _ := e.(*matcher)
+		m.each, m.natives = append(m.each, e), append(m.natives, n)
 	}
 	return m
 }
@@ -69,28 +71,31 @@ func (s *Set) Matcher() *SetMatcher {
 // Match gives the place in the list of the first expression that matches, -1 where none does, and writes the offsets to its
 // element of caps, which are as for Matcher. On an error, the place is that of the expression that gave up.
 func (m *SetMatcher) Match(text []byte, caps [][]int) (int, error) {
-	may, does := -1, -1
-	if m.joined != nil {
-		if m.rest > 0 || isHigh(text) && !utf8.Valid(text) || m.lines && bytes.IndexByte(text, '\n') >= 0 {
-			m.rest = max(0, m.rest-1)
-			return m.oneByOne(text, caps)
+	clean := !isHigh(text) || utf8.Valid(text)
+	if len(m.each) == 1 {
+		if ok, err := m.likely(0, text, caps, clean); ok || err != nil {
+			return 0, err
 		}
+		return -1, nil
+	}
+	may, does := -1, -1
+	single := m.single
+	switch {
+	case m.joined == nil:
+	case m.rest > 0 || !clean || m.lines && bytes.IndexByte(text, '\n') >= 0:
+		m.rest = max(0, m.rest-1)
+		single = m.all
+	default:
 		if m.dfa == nil {
 			m.dfa = m.joined.newDFA(m.joined.p.start, goalRule, m.joined.budget)
 		}
-		res, st := m.dfa.match(text, 0)
-		switch res {
+		switch res, st := m.dfa.match(text, 0); res {
 		case gaveUp:
 			m.dfa.reset()
 			m.rest = 1000
-			return m.oneByOne(text, caps)
+			single = m.all
 		case found:
-			if may, does = m.dfa.rules(st); may >= 0 {
-				may = m.in[may]
-			}
-			if does >= 0 {
-				does = m.in[does]
-			}
+			may, does = m.dfa.rules(st)
 		}
 	}
 	k := 0
@@ -98,28 +103,38 @@ func (m *SetMatcher) Match(text []byte, caps [][]int) (int, error) {
 		if c < 0 {
 			continue
 		}
-		for ; k < len(m.single) && m.single[k] < c; k++ {
-			if ok, err := m.each[m.single[k]].Match(text, caps[m.single[k]]); ok || err != nil {
-				return m.single[k], err
+		c = m.in[c]
+		for ; k < len(single) && single[k] < c; k++ {
+			if ok, err := m.unlikely(single[k], text, caps, clean); ok || err != nil {
+				return single[k], err
 			}
 		}
-		if ok, err := m.each[c].Match(text, caps[c]); ok || err != nil {
+		if ok, err := m.likely(c, text, caps, clean); ok || err != nil {
 			return c, err
 		}
 	}
-	for ; k < len(m.single); k++ {
-		if ok, err := m.each[m.single[k]].Match(text, caps[m.single[k]]); ok || err != nil {
-			return m.single[k], err
+	for ; k < len(single); k++ {
+		if ok, err := m.unlikely(single[k], text, caps, clean); ok || err != nil {
+			return single[k], err
 		}
 	}
 	return -1, nil
 }
 
-func (m *SetMatcher) oneByOne(text []byte, caps [][]int) (int, error) {
-	for i, e := range m.each {
-		if ok, err := e.Match(text, caps[i]); ok || err != nil {
-			return i, err
+func (m *SetMatcher) likely(k int, text []byte, caps [][]int, clean bool) (bool, error) {
+	if n := m.natives[k]; n != nil && clean {
+		if len(text) > 0 && !n.first[text[0]] && n.lacks(text) {
+			return false, nil
 		}
+		return n.answer(n.match(text, 0, caps[k]))
 	}
-	return -1, nil
+	return m.each[k].Match(text, caps[k])
+}
+
+// unlikely looks for what the text must have first.
+func (m *SetMatcher) unlikely(k int, text []byte, caps [][]int, clean bool) (bool, error) {
+	if n := m.natives[k]; n != nil && n.gate != nil && !n.gate.Contains(text) {
+		return false, nil
+	}
+	return m.likely(k, text, caps, clean)
 }

@@ -60,8 +60,9 @@ func Expand(pattern string, dict Dictionary, keep func(field string) bool) (*Exp
 	return &Expanded{Regex: x.out.String(), Captures: x.caps}, nil
 }
 
-// reference is `%{NAME}`, `%{NAME:field}`, `%{NAME:field:type}`, `%{NAME=regex}` with the field dotted or `[a][b]`.
-var reference = regexp.MustCompile(`^%\{([A-Za-z0-9_]+)(?::((?:\[[^\[\]{}]+\])+|[^:{}\[\]=][^:{}=]*))?(?::([A-Za-z]+))?(?:=((?:[^{}\\]|\\.|\{[0-9,]*\})*))?\}`)
+// reference is `%{NAME}`, `%{NAME:field}`, `%{NAME:field:type}`, `%{NAME=regex}` with the field dotted or `[a][b]`. Words behind a
+// blank are a remark, as in Logstash: `%{NAME - text}`.
+var reference = regexp.MustCompile(`^%\{([A-Za-z0-9_]+)(?::((?:\[[^\[\]{}]+\])+|[^:{}\[\]=][^:{}=]*))?(?::([A-Za-z]+))?(?:=((?:[^{}\\]|\\.|\{[0-9,]*\})*))?(?: [^{}:=]*)?\}`)
 
 // text expands a piece of a pattern. at is where it stands in the user's pattern; -1 within a definition.
 func (x *expander) text(p string, at int) error {

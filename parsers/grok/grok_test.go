@@ -92,7 +92,7 @@ func TestMistakes(t *testing.T) {
 		{`grok: '%{INT'`, `test:1:8: grok: a %{ has no end`},
 		{`grok: '%{INT:a b}'`, ``},
 		{`grok: '%{INT:}'`, `is no pattern reference`},
-		{`grok: '%{IN T}'`, `%{IN T} is no pattern reference`},
+		{`grok: '%{IN T}'`, `unknown pattern IN`},
 		{`grok: '%{INT:n:number}'`, `unknown type "number"; there are int, long`},
 		{`grok: '%{INT:a..b}'`, `"a..b" is no field`},
 		{`grok: '%{INT:@path}'`, `@path is metadata and can't be set`},
@@ -175,7 +175,7 @@ func TestCases(t *testing.T) {
 		}
 	}
 	check(t, `grok: '%{HAPROXYERROR}'`, `127.0.0.1:56059 [03/Dec/2012:17:35:10.380] frt/f1:  Connection error during SSL handshake`, "",
-		`"source":{"ip":"127.0.0.1","port":56059},"haproxy":{"request_date":"03/Dec/2012:17:35:10.380","frontend_name":"frt","bind_name":"f1"},"error":{"message":"Connection error during SSL handshake"}`)
+		`"source":{"address":"127.0.0.1","port":56059},"haproxy":{"request_date":"03/Dec/2012:17:35:10.380","frontend_name":"frt","bind_name":"f1"},"error":{"message":"Connection error during SSL handshake"}`)
 }
 
 func TestSyslogAndApache(t *testing.T) {

@@ -74,12 +74,13 @@ var legacyHAProxy = Dictionary{
 	"HAPROXYCAPTUREDRESPONSEHEADERS": `%{DATA:captured_response_headers}`,
 	"HAPROXYHTTPREQUESTLINE": `(?:<BADREQ>|(?:%{WORD:http_verb} (?:%{URIPROTO:http_proto}://)?(?:%{USER:http_user}(?::[^@]*)?@)?(?:%{URIHOST:http_host})?` +
 		`(?:%{URIPATHPARAM:http_request})?(?: HTTP/%{NUMBER:http_version})?))?`,
-	"HAPROXYHTTPBASE": `%{IP:client_ip}:%{INT:client_port} \[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} %{NOTSPACE:backend_name}/%{NOTSPACE:server_name} ` +
+	"HAPROXYCLIENT": `(?:%{IP:client_ip}:%{INT:client_port}|unix:%{INT})`,
+	"HAPROXYHTTPBASE": `%{HAPROXYCLIENT} \[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} %{NOTSPACE:backend_name}/%{NOTSPACE:server_name} ` +
 		`%{INT:time_request}/%{INT:time_queue}/%{INT:time_backend_connect}/%{INT:time_backend_response}/%{NOTSPACE:time_duration} %{INT:http_status_code} %{NOTSPACE:bytes_read} ` +
 		`%{DATA:captured_request_cookie} %{DATA:captured_response_cookie} %{NOTSPACE:termination_state} %{INT:actconn}/%{INT:feconn}/%{INT:beconn}/%{INT:srvconn}/%{NOTSPACE:retries} ` +
 		`%{INT:srv_queue}/%{INT:backend_queue} (?:\{%{HAPROXYCAPTUREDREQUESTHEADERS}\}(?: |\b))?(?:\{%{HAPROXYCAPTUREDRESPONSEHEADERS}\}(?: |\b))?"%{HAPROXYHTTPREQUESTLINE}"?`,
 	"HAPROXYHTTP": `(?:%{SYSLOGTIMESTAMP:syslog_timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) %{IPORHOST:syslog_server} %{SYSLOGPROG}: %{HAPROXYHTTPBASE}`,
-	"HAPROXYTCP": `(?:%{SYSLOGTIMESTAMP:syslog_timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) %{IPORHOST:syslog_server} %{SYSLOGPROG}: %{IP:client_ip}:%{INT:client_port} ` +
+	"HAPROXYTCP": `(?:%{SYSLOGTIMESTAMP:syslog_timestamp}|%{TIMESTAMP_ISO8601:timestamp8601}) %{IPORHOST:syslog_server} %{SYSLOGPROG}: %{HAPROXYCLIENT} ` +
 		`\[%{HAPROXYDATE:accept_date}\] %{NOTSPACE:frontend_name} %{NOTSPACE:backend_name}/%{NOTSPACE:server_name} %{INT:time_queue}/%{INT:time_backend_connect}/%{NOTSPACE:time_duration} ` +
 		`%{NOTSPACE:bytes_read} %{NOTSPACE:termination_state} %{INT:actconn}/%{INT:feconn}/%{INT:beconn}/%{INT:srvconn}/%{NOTSPACE:retries} %{INT:srv_queue}/%{INT:backend_queue}`,
 }
@@ -111,7 +112,7 @@ var legacyExim = Dictionary{
 	"EXIM_SUBJECT":       `(T=%{QS:exim_subject})`,
 	"EXIM_UNKNOWN_FIELD": `(?:[A-Za-z0-9]{1,4}=(?:%{QUOTEDSTRING}|%{NOTSPACE}))`,
 	"EXIM_MESSAGE_ARRIVAL": `%{EXIM_DATE:timestamp} (?:%{EXIM_PID} )?%{EXIM_MSGID:exim_msgid} (?<exim_flags><=) (?<exim_status>[a-z:] )?%{EMAILADDRESS:exim_sender_email}%{EXIM_NAMED_FIELDS}` +
-		`(?:(?: from <?%{DATA:exim_sender_original}>?)? for %{EMAILADDRESS:exim_recipient_email})?`,
+		`(?: for %{EMAILADDRESS:exim_recipient_email})?`,
 }
 
 var legacyOthers = Dictionary{
@@ -130,9 +131,8 @@ var legacyOthers = Dictionary{
 
 	"MCOLLECTIVE": `., \[%{TIMESTAMP_ISO8601:timestamp} #%{POSINT:pid}\]%{SPACE}%{LOGLEVEL:event_level}`,
 
-	"MONGO_LOG":   `%{SYSLOGTIMESTAMP:timestamp} \[%{WORD:component}\] %{GREEDYDATA:message}`,
-	"MONGO_QUERY": `\{ (?<={ ).*(?= } ntoreturn:) \}`,
-	"MONGO_SLOWQUERY": `%{WORD} %{MONGO_WORDDASH:database}\.%{MONGO_WORDDASH:collection} %{WORD}: %{MONGO_QUERY:query} %{WORD}:%{NONNEGINT:ntoreturn} %{WORD}:%{NONNEGINT:ntoskip} ` +
+	"MONGO_LOG": `%{SYSLOGTIMESTAMP:timestamp} \[%{WORD:component}\] %{GREEDYDATA:message}`,
+	"MONGO_SLOWQUERY": `%{WORD} %{MONGO_WORDDASH:database}\.%{MONGO_WORDDASH:collection} %{WORD}: (?<query>\{ .* \}) ntoreturn:%{NONNEGINT:ntoreturn} %{WORD}:%{NONNEGINT:ntoskip} ` +
 		`%{WORD}:%{NONNEGINT:nscanned}.*nreturned:%{NONNEGINT:nreturned}..+ (?<duration>[0-9]+)ms`,
 	"MONGO3_COMPONENT": `%{WORD}|-`,
 	"MONGO3_LOG":       `%{TIMESTAMP_ISO8601:timestamp} %{MONGO3_SEVERITY:severity} %{MONGO3_COMPONENT:component}%{SPACE}(?:\[%{DATA:context}\])? %{GREEDYDATA:message}`,
@@ -143,7 +143,7 @@ var legacyOthers = Dictionary{
 	"RAILS3HEAD": `(?m)Started %{WORD:verb} "%{URIPATHPARAM:request}" for %{IPORHOST:clientip} at ` +
 		`(?<timestamp>%{YEAR}-%{MONTHNUM}-%{MONTHDAY} %{HOUR}:%{MINUTE}:%{SECOND} %{ISO8601_TIMEZONE})`,
 	"RPROCESSING":   `\W*Processing by %{RCONTROLLER} as (?<format>\S+)(?:\W*Parameters: \{%{DATA:params}\}\W*)?`,
-	"RAILS3FOOT":    `Completed %{NUMBER:response}%{DATA} in %{NUMBER:totalms}ms %{RAILS3PROFILE}%{GREEDYDATA}`,
+	"RAILS3FOOT":    `Completed %{INT:response}%{DATA} in %{NUMBER:totalms}ms %{RAILS3PROFILE}%{GREEDYDATA}`,
 	"RAILS3PROFILE": `(?:\(Views: %{NUMBER:viewms}ms \| ActiveRecord: %{NUMBER:activerecordms}ms|\(ActiveRecord: %{NUMBER:activerecordms}ms)?`,
 	"RAILS3":        `%{RAILS3HEAD}(?:%{RPROCESSING})?(?<context>(?:%{DATA}\n)*)(?:%{RAILS3FOOT})?`,
 

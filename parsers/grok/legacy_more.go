@@ -21,7 +21,7 @@ var legacyNagios = Dictionary{
 	"NAGIOS_PASSIVE_HOST_CHECK":                     `%{NAGIOS_TYPE_PASSIVE_HOST_CHECK:nagios_type}: %{DATA:nagios_hostname};%{DATA:nagios_state};%{GREEDYDATA:nagios_comment}`,
 	"NAGIOS_SERVICE_EVENT_HANDLER":                  `%{NAGIOS_TYPE_SERVICE_EVENT_HANDLER:nagios_type}: %{DATA:nagios_hostname};%{DATA:nagios_service};%{DATA:nagios_state};%{DATA:nagios_statelevel};%{DATA:nagios_event_handler_name}`,
 	"NAGIOS_HOST_EVENT_HANDLER":                     `%{NAGIOS_TYPE_HOST_EVENT_HANDLER:nagios_type}: %{DATA:nagios_hostname};%{DATA:nagios_state};%{DATA:nagios_statelevel};%{DATA:nagios_event_handler_name}`,
-	"NAGIOS_TIMEPERIOD_TRANSITION":                  `%{NAGIOS_TYPE_TIMEPERIOD_TRANSITION:nagios_type}: %{DATA:nagios_service};%{DATA:nagios_unknown1};%{DATA:nagios_unknown2}`,
+	"NAGIOS_TIMEPERIOD_TRANSITION":                  `%{NAGIOS_TYPE_TIMEPERIOD_TRANSITION:nagios_type}: %{DATA:nagios_service};%{NUMBER:nagios_unknown1};%{NUMBER:nagios_unknown2}`,
 	"NAGIOS_EC_LINE_DISABLE_SVC_CHECK":              `%{NAGIOS_TYPE_EXTERNAL_COMMAND:nagios_type}: %{NAGIOS_EC_DISABLE_SVC_CHECK:nagios_command};%{DATA:nagios_hostname};%{DATA:nagios_service}`,
 	"NAGIOS_EC_LINE_DISABLE_HOST_CHECK":             `%{NAGIOS_TYPE_EXTERNAL_COMMAND:nagios_type}: %{NAGIOS_EC_DISABLE_HOST_CHECK:nagios_command};%{DATA:nagios_hostname}`,
 	"NAGIOS_EC_LINE_ENABLE_SVC_CHECK":               `%{NAGIOS_TYPE_EXTERNAL_COMMAND:nagios_type}: %{NAGIOS_EC_ENABLE_SVC_CHECK:nagios_command};%{DATA:nagios_hostname};%{DATA:nagios_service}`,
@@ -120,7 +120,7 @@ func bacula(f map[string]string) Dictionary {
 		"BACULA_LOG_VOLUME_PREVWRITTEN": sub(`Volume "?%{BACULA_VOLUME:{volume}}"? previously written, moving to end of data\.`),
 		"BACULA_LOG_READYAPPEND":        sub(`Ready to append to end of Volume "%{BACULA_VOLUME:{volume}}" size=%{INT{size}}`),
 		"BACULA_LOG_CANCELLING":         sub(`Cancelling duplicate JobId=%{INT:{other}}\.`),
-		"BACULA_LOG_MARKCANCEL":         sub(`JobId %{INT:{other}}, Job %{BACULA_JOB:{job}} marked to be canceled\.`),
+		"BACULA_LOG_MARKCANCEL":         sub(`JobId %{INT:{marked}}, Job %{BACULA_JOB:{job}} marked to be canceled\.`),
 		"BACULA_LOG_CLIENT_RBJ":         `shell command: run ClientRunBeforeJob "%{GREEDYDATA:{runjob}}"`,
 		"BACULA_LOG_VSS":                `(?:Generate )?VSS (?:Writer)?`,
 		"BACULA_LOG_MAXSTART":           sub(`Fatal [eE]rror: Job canceled because max start delay time exceeded\.`),
@@ -158,11 +158,11 @@ func expandFields(pattern string, f map[string]string) string {
 
 var baculaLegacy = map[string]string{"capacity": "", "device": "device", "path": "", "volume": "volume", "bytes": "", "blocks": "", "end": "", "wdevice": "", "wpath": "",
 	"error": "berror", "file": "", "client": "client", "job": "job", "elapsed": "elapsed", "size": "", "other": "", "duplicate": "duplicate", "runjob": "runjob", "conn": "", "port": "",
-	"time": "bts", "host": "hostname", "jobid": "jobid"}
+	"time": "bts", "host": "hostname", "jobid": "jobid", "marked": ""}
 
 var baculaECS = map[string]string{"capacity": "bacula.volume.max_capacity", "device": "bacula.volume.device", "path": "bacula.volume.path", "volume": "bacula.volume.name", "bytes": "bacula.volume.bytes",
 	"blocks": "bacula.volume.blocks", "end": "bacula.timestamp", "wdevice": "bacula.volume.device", "wpath": "bacula.volume.path", "error": "error.message", "file": "file.path", "client": "bacula.client.name",
 	"job": "bacula.job.name", "elapsed": "bacula.job.elapsed_time", "size": "bacula.volume.size:int", "other": "bacula.job.other_id", "duplicate": "bacula.job.other_id", "runjob": "bacula.job.client_run_before_command",
-	"conn": "client.address", "port": "client.port:int", "time": "timestamp", "host": "host.hostname", "jobid": "bacula.job.id"}
+	"conn": "client.address", "port": "client.port:int", "time": "timestamp", "host": "host.hostname", "jobid": "bacula.job.id", "marked": "bacula.job.id"}
 
 var legacyBacula = bacula(baculaLegacy)
