@@ -40,7 +40,7 @@ that doesn't, how far it matched and which part of the pattern stopped it. With 
 				}
 				return err
 			}
-			if p.Regex.Engine != "regexp" {
+			if !p.Regex.Linear() {
 				fmt.Fprintf(a.err, "warning: this pattern runs on a backtracking engine, at most %s a text: %s\n", engine.Timeout, p.Regex.Why)
 			}
 			in := a.in
@@ -128,10 +128,14 @@ func (t *tryGrok) try(text []byte, out *bufio.Writer) {
 		stop.At = err.Error()
 	} else {
 		stop = t.debug.Explain(text)
+		if p, ok := t.p.Regex.Partial(text); ok && p.To == stop.MatchedTo {
+			stop.Needed = p.Wants
+		}
 	}
 	if t.json {
 		at := record.AppendJSONString(nil, []byte(stop.At))
-		fmt.Fprintf(out, "{\"matched\": false, \"matched_to\": %d, \"stopped_at\": %s}\n", stop.MatchedTo, at)
+		needed := record.AppendJSONString(nil, []byte(stop.Needed))
+		fmt.Fprintf(out, "{\"matched\": false, \"matched_to\": %d, \"stopped_at\": %s, \"needed\": %s}\n", stop.MatchedTo, at, needed)
 		return
 	}
 	fmt.Fprintf(out, "%s\n\n", stop.Caret(text))

@@ -32,6 +32,7 @@ type part struct {
 type Stop struct {
 	MatchedTo int    // bytes of the text up to the end of what the longest matching beginning of the pattern took
 	At        string // the part of the pattern that did not match there
+	Needed    string // what could have come there, as a class of characters; "" where that is not known
 }
 
 const (
@@ -81,7 +82,7 @@ func (d *Debugger) walk(prefix string, end int, parts []part, text []byte) Stop 
 		}
 	}
 	if lo == len(parts) {
-		return Stop{end, ""}
+		return Stop{MatchedTo: end, At: ""}
 	}
 	p := parts[lo]
 	if p.literal != "" {
@@ -89,26 +90,26 @@ func (d *Debugger) walk(prefix string, end int, parts []part, text []byte) Stop 
 		for n < len(p.literal) && end+n < len(text) && text[end+n] == p.literal[n] {
 			n++
 		}
-		return Stop{end + n, strconv.Quote(p.literal) + behind(parts[:lo])}
+		return Stop{MatchedTo: end + n, At: strconv.Quote(p.literal) + behind(parts[:lo])}
 	}
 	if len(p.alts) > 0 && !time.Now().After(d.until) {
 		in := d.best(prefix+join(parts[:lo]), end, p.alts, text)
 		switch {
 		case in.At == "":
 		case in.MatchedTo > end && p.named:
-			return Stop{in.MatchedTo, in.At + " in " + p.text}
+			return Stop{MatchedTo: in.MatchedTo, At: in.At + " in " + p.text}
 		case in.MatchedTo > end, !p.named && len(p.alts) == 1 && strings.Contains(in.At, "%{"):
 			return in
 		}
 	}
 	switch p.text {
 	case "^", "$", `\z`, `\A`, `\Z`:
-		return Stop{end, p.text + " (" + anchors[p.text] + ")" + behind(parts[:lo])}
+		return Stop{MatchedTo: end, At: p.text + " (" + anchors[p.text] + ")" + behind(parts[:lo])}
 	}
 	if p.named || strings.Contains(p.text, "%{") {
-		return Stop{end, p.text}
+		return Stop{MatchedTo: end, At: p.text}
 	}
-	return Stop{end, p.text + behind(parts[:lo])}
+	return Stop{MatchedTo: end, At: p.text + behind(parts[:lo])}
 }
 
 var anchors = map[string]string{"^": "a line's beginning", "$": "a line's end", `\z`: "the text's end", `\A`: "the text's beginning", `\Z`: "the text's end"}
@@ -259,5 +260,9 @@ func (s Stop) Caret(text []byte) string {
 		after = append(after[:maxLine], '…')
 	}
 	line := strings.NewReplacer("\n", "␊", "\r", "␍", "\t", " ").Replace(string(before) + string(after))
-	return fmt.Sprintf("%s\n%s^ matched to here; stopped at %s", line, strings.Repeat(" ", len(before)), s.At)
+	needed := ""
+	if s.Needed != "" {
+		needed = "; needed " + s.Needed
+	}
+	return fmt.Sprintf("%s\n%s^ matched to here; stopped at %s%s", line, strings.Repeat(" ", len(before)), s.At, needed)
 }

@@ -85,7 +85,7 @@ func TestCaret(t *testing.T) {
 		{"abc", 2, "abc\n  ^ matched to here; stopped at X"}, {"é€x", 5, "é€x\n  ^ matched to here; stopped at X"}, {"", 0, "\n^ matched to here; stopped at X"}, {"a\tb\nc", 4, "a b␊c\n    ^ matched to here; stopped at X"},
 		{strings.Repeat("a", 1000) + strings.Repeat("b", 1000), 1000, "…" + strings.Repeat("a", 200) + strings.Repeat("b", 200) + "…\n" + strings.Repeat(" ", 201) + "^ matched to here; stopped at X"},
 	} {
-		if got := (Stop{c.at, "X"}).Caret([]byte(c.text)); got != c.want {
+		if got := (Stop{MatchedTo: c.at, At: "X"}).Caret([]byte(c.text)); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)
 		}
 	}
