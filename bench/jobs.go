@@ -16,7 +16,7 @@ type Job struct {
 	Loop  string // the baseline's name in RunLoop
 	Out   bool   // rows go to a file
 	steps string
-	// Benthos' mapping.
+	// Benthos' mapping; "": it is not asked.
 	Benthos string
 	Also    string // another loop, for comparison
 	// Verify, where the job has no output, is the same job with one, to see that all do the same.
@@ -33,6 +33,8 @@ var Jobs = []Job{
 		Benthos: `root.message = content().string()`},
 	{Name: "json", Input: JSON, Loop: "json", Also: "stdjson", Out: true, steps: "- json: {replace: true}\n  - filter: level IN ('warn', 'error')",
 		Benthos: `root = if this.level != "warn" && this.level != "error" { deleted() }`},
+	{Name: "apache", Input: Apache, Loop: "apache", Out: true, steps: "- grok: '^%{COMBINEDAPACHELOG}'\n  - remove: [message]"},
+	{Name: "apache5xx", Input: Apache, Loop: "apache5xx", Out: true, steps: "- grok: '^%{COMBINEDAPACHELOG}'\n  - filter: http.response.status_code >= 500\n  - remove: [message]"},
 }
 
 // FindJob gives the job of that name.

@@ -225,9 +225,10 @@ func RunLoop(args []string) (int64, error) {
 		"grep":     func(in, _ string) (int64, error) { return LoopGrep(in, FilterText) },
 		"grepjson": func(in, out string) (int64, error) { return loopToJSON(in, out, []byte(FilterText)) },
 		"tojson":   LoopToJSON, "json": LoopJSON, "stdjson": LoopStdJSON,
+		"apache": LoopApache, "apache5xx": LoopApache5xx,
 	}
 	if len(args) != 3 || loops[args[0]] == nil {
-		return 0, fmt.Errorf("give one of lines, grep, tojson, json, stdjson, then input and output; have %s", strconv.Quote(fmt.Sprint(args)))
+		return 0, fmt.Errorf("give one of lines, grep, tojson, json, stdjson, apache, apache5xx, then input and output; have %s", strconv.Quote(fmt.Sprint(args)))
 	}
 	return loops[args[0]](args[1], args[2])
 }

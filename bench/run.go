@@ -17,6 +17,7 @@ import (
 	_ "github.com/rsetl/rsetl/sinks/null"
 	_ "github.com/rsetl/rsetl/sources/file"
 	_ "github.com/rsetl/rsetl/transforms/filter"
+	_ "github.com/rsetl/rsetl/transforms/remove"
 )
 
 // Run runs a pipeline over what is there, with its state in store, and gives its ledger.

@@ -36,7 +36,7 @@ var (
 	size   = flag.String("size", "228MB", "size of the generated Apache log; the JSON log has the same")
 	runs   = flag.Int("runs", 7, "rounds")
 	peers  = flag.Bool("peers", true, "build and run Benthos too (one round in three: it is slow)")
-	jobs   = flag.String("jobs", "filter,tojson,json", "which jobs")
+	jobs   = flag.String("jobs", "filter,tojson,json,apache,apache5xx", "which jobs")
 	big    = flag.String("big", "1GB", "size of the file for the memory curve; empty: leave it out")
 	starts = flag.Int("starts", 20, "how often to measure the time to the first record; 0: leave it out")
 	dir    = flag.String("dir", "", "where to put files; default: a temporary folder, removed at the end")
@@ -240,7 +240,7 @@ func (t *tool) programs(ctx context.Context, j *bench.Job, in string) ([]*progra
 	if j.Also != "" {
 		add(j.Also, 1, t.loop, j.Also, in, out(j.Also))
 	}
-	if *peers {
+	if *peers && j.Benthos != "" {
 		if conf, err = write("benthos", j.BenthosConfig(in, out("benthos"))); err != nil {
 			return nil, err
 		}
@@ -327,6 +327,9 @@ func (t *tool) ratios(ctx context.Context) error {
 		for _, r := range rows {
 			var ratio []float64
 			b, mine := r.list[len(r.list)-1], r.list[1]
+			if b.name != "benthos" {
+				continue
+			}
 			for n, c := range b.costs {
 				ratio = append(ratio, float64(c.cpu)/float64(mine.costs[n].cpu))
 			}
