@@ -97,6 +97,9 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	r.splits.load(r.snap.Splits)
 	r.allWhen = true
 	for _, s := range p.Sinks {
+		if id, ok := s.Sink.(sinks.Identified); ok {
+			id.Identify(r.origin)
+		}
 		if s.At == len(p.Nodes) && s.When == nil {
 			r.allWhen = false
 		}

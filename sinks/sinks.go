@@ -44,6 +44,12 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
+// Identified is a sink whose encoded rows depend on the pipeline's name. Identify is called before anything is encoded, with
+// the name that Env.Pipeline will have.
+type Identified interface {
+	Identify(pipeline string)
+}
+
 // Marked is a sink whose durability is tied to the pipeline's commit, such as a
 // file that is truncated to its committed length at start.
 type Marked interface {

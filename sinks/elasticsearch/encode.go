@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -19,6 +20,9 @@ type scratch struct {
 	text  []byte
 	split *record.Split
 	id    []byte // the beginning of the split's ids
+	// outbox: the split's numbers begin anew with the state, so an id holds a checksum of the document too. What is sent
+	// again of an outbox is the same bytes.
+	outbox bool
 
 	quarter int64 // the quarter of an hour, since 1970, that index is of
 	index   []byte
@@ -85,12 +89,18 @@ func (s *Sink) encode(dst []byte, b *record.Batch, i int, sc *scratch) ([]byte, 
 		return dst, err
 	}
 	dst = append(dst, `,"_id":`...)
+	sum := 0 // where the document's checksum goes
 	if s.id == nil {
 		dst = append(append(append(dst, '"'), s.prefix(b.Split, sc)...), '-')
 		pos := b.Pos(i)
 		dst = strconv.AppendInt(dst, pos.Offset, 36)
 		if pos.Index != 0 {
 			dst = strconv.AppendInt(append(dst, '.'), int64(pos.Index), 36)
+		}
+		if sc.outbox {
+			dst = append(dst, '-')
+			sum = len(dst)
+			dst = append(dst, "0123456789abcdef"...)
 		}
 		dst = append(dst, '"')
 	} else {
@@ -123,7 +133,13 @@ func (s *Sink) encode(dst []byte, b *record.Batch, i int, sc *scratch) ([]byte, 
 		dst = s.enc.Append(append(dst, `{"doc":`...), b, i)
 		return append(dst, `,"doc_as_upsert":true}`+"\n"...), nil
 	}
-	return append(s.enc.Append(dst, b, i), '\n'), nil
+	doc := len(dst)
+	dst = s.enc.Append(dst, b, i)
+	if sum > 0 {
+		h := sha256.Sum256(dst[doc:])
+		hex.Encode(dst[sum:], h[:8])
+	}
+	return append(dst, '\n'), nil
 }
 
 // template appends a template's text as a JSON string; the text alone is in sc.text then.
@@ -149,6 +165,7 @@ func (s *Sink) prefix(split *record.Split, sc *scratch) []byte {
 		id, epoch = split.ID, split.Epoch
 	}
 	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", s.pipeline, s.name, id, epoch))
+	sc.outbox = strings.HasPrefix(id, "outbox:")
 	sc.split, sc.id = split, base64.RawURLEncoding.AppendEncode(sc.id[:0], h[:16])
 	return sc.id
 }

@@ -51,6 +51,25 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestOutbox: the numbers of an outbox begin anew with the state. What has the same number is another firing then, and the same
+// firing sent again is no other.
+func TestOutbox(t *testing.T) {
+	host := services.Elasticsearch(t)
+	name := index(t, host)
+	s := started(t, host, "index: "+name, sinktest.Plan{Fields: "n BIGINT"})
+	for _, c := range []struct {
+		recs    []string
+		skipped int
+	}{{[]string{`{"n": 1}`, `{"n": 2}`}, 0}, {[]string{`{"n": 1}`, `{"n": 3}`}, 1}, {[]string{`{"n": 1}`, `{"n": 3}`}, 2}} {
+		if r := s.Send(ctx, s.Part(t, &record.Split{ID: "outbox:s"}, 1, c.recs...)); r.Err != nil || r.Rejects != nil || r.Skipped != c.skipped {
+			t.Errorf("%v: %+v", c.recs, r)
+		}
+	}
+	if got := docs(t, host, name); len(got) != 3 {
+		t.Error(got)
+	}
+}
+
 // TestPoison is a bulk with duplicates, documents that don't fit the mapping, and good ones.
 func TestPoison(t *testing.T) {
 	host := services.Elasticsearch(t)

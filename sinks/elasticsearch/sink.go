@@ -43,12 +43,16 @@ type Sink struct {
 }
 
 var (
-	_ sinks.Sink      = (*Sink)(nil)
-	_ sinks.Starter   = (*Sink)(nil)
-	_ sinks.Describer = (*Sink)(nil)
-	_ sinks.Abandoner = (*Sink)(nil)
-	_ sinks.Prober    = (*Sink)(nil)
+	_ sinks.Sink       = (*Sink)(nil)
+	_ sinks.Starter    = (*Sink)(nil)
+	_ sinks.Identified = (*Sink)(nil)
+	_ sinks.Describer  = (*Sink)(nil)
+	_ sinks.Abandoner  = (*Sink)(nil)
+	_ sinks.Prober     = (*Sink)(nil)
 )
+
+// Identify takes the name that the default ids are made of.
+func (s *Sink) Identify(pipeline string) { s.pipeline = pipeline }
 
 // Start connects and asks a node for its version.
 func (s *Sink) Start(ctx context.Context, env *sinks.Env) error {
