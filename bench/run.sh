@@ -5,4 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 GOMAXPROCS=1 go test ./bench -run '^$' -bench Job -count "${COUNT:-3}"
 go test ./bench -run '^$' -bench Workers -count "${COUNT:-3}"
-exec go run ./bench/cmd/ratios "$@"
+go run ./bench/cmd/ratios "$@"
+
+echo
+echo "== filters against expr-lang/expr and cel-go, on the same records"
+(cd bench/peers && GOMAXPROCS=1 go test ./filters -run Same -bench . -count "${COUNT:-6}")
