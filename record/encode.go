@@ -27,11 +27,12 @@ type Encoder struct {
 }
 
 type encSlot struct {
-	slot  int
-	name  []byte   // the path
-	key   []byte   // `"last part":`; flat: with a comma before it
-	nodes []int32  // ids of the objects it lies in, outermost first
-	opens [][]byte // `"part":{` of each
+	slot int
+	name []byte // the path
+	key  []byte // `"last part":`; flat: with a comma before it
+	// heads[n] is what stands before the value where the n outermost of its objects are open: `"part":{` of the others, and the key.
+	heads  [][]byte
+	shared int // how many outermost objects the slot before lies in too
 }
 
 // NewEncoder makes an encoder for those fields, in that order; nil: all fields of the
@@ -50,8 +51,10 @@ func NewEncoder(t *Table, fields []string, openEnded bool) *Encoder {
 			names = append(names, f)
 		}
 	}
-	ids := map[string]int32{}
+	var before []string // the objects that the name before lies in
 	for _, f := range grouped(names) {
+		var objects []string
+		var opens [][]byte
 		s := encSlot{slot: t.Slot(f), name: []byte(f)}
 		for from := 0; ; {
 			n := strings.IndexByte(f[from:], '.')
@@ -64,14 +67,18 @@ func NewEncoder(t *Table, fields []string, openEnded bool) *Encoder {
 			if from == 0 {
 				e.roots[prefix] = true
 			}
-			if _, ok := ids[prefix]; !ok {
-				ids[prefix] = int32(len(ids) + 1)
-			}
-			s.nodes = append(s.nodes, ids[prefix])
-			s.opens = append(s.opens, append(AppendJSONString(nil, []byte(f[from:from+n])), ':', '{'))
+			objects = append(objects, prefix)
+			opens = append(opens, append(AppendJSONString(nil, []byte(f[from:from+n])), ':', '{'))
 			from += n + 1
 			e.flat = false
 		}
+		for n := range len(opens) + 1 {
+			s.heads = append(s.heads, append(bytes.Join(opens[n:], nil), s.key...))
+		}
+		for s.shared < min(len(objects), len(before)) && objects[s.shared] == before[s.shared] {
+			s.shared++
+		}
+		before = objects
 		e.slots = append(e.slots, s)
 	}
 	if e.flat {
@@ -181,34 +188,28 @@ func (b *Batch) appendScalar(dst []byte, v Value) []byte {
 // appendNested is appendFlat for slots of which some are nested.
 func (e *Encoder) appendNested(dst []byte, b *Batch, row []Value) []byte {
 	start := len(dst)
-	var open []int32 // the objects that are open
+	depth, shared := 0, 0 // objects that are open, and how many of them the slot lies in
 	for k := range e.slots {
 		s := &e.slots[k]
+		shared = min(shared, s.shared)
 		v := row[s.slot]
 		if v.kind == Missing {
 			continue
 		}
 		if len(dst) == start {
 			dst = append(dst, '{')
-		}
-		same := 0
-		for same < len(open) && same < len(s.nodes) && open[same] == s.nodes[same] {
-			same++
-		}
-		for n := len(open); n > same; n-- {
-			dst = append(dst, '}')
-		}
-		if dst[len(dst)-1] != '{' { // no value ends with one
+		} else {
+			for n := depth; n > shared; n-- {
+				dst = append(dst, '}')
+			}
 			dst = append(dst, ',')
 		}
-		for _, o := range s.opens[same:] {
-			dst = append(dst, o...)
-		}
-		open = s.nodes
-		dst = append(dst, s.key...)
+		dst = append(dst, s.heads[shared]...)
 		dst = b.appendScalar(dst, v)
+		depth = len(s.heads) - 1
+		shared = depth
 	}
-	for range open {
+	for range depth {
 		dst = append(dst, '}')
 	}
 	return dst
