@@ -54,6 +54,7 @@ func skipPlain(s []byte, i int, valid bool) int {
 	if valid {
 		high = 0
 	}
+	from := i
 	for ; i+8 <= len(s); i += 8 {
 		w := word(s, i)
 		q, bs := w^ones*'"', w^ones*'\\'
@@ -61,6 +62,14 @@ func skipPlain(s []byte, i int, valid bool) int {
 		if m := ((w-ones*0x20)&^w|(q-ones)&^q|(bs-ones)&^bs)&(ones*0x80) | w&high; m != 0 {
 			return i + bits.TrailingZeros64(m)/8
 		}
+	}
+	if i < len(s) && i > from { // the rest with some of what was looked at, which is plain
+		w := word(s, len(s)-8)
+		q, bs := w^ones*'"', w^ones*'\\'
+		if m := ((w-ones*0x20)&^w|(q-ones)&^q|(bs-ones)&^bs)&(ones*0x80) | w&high; m != 0 {
+			return len(s) - 8 + bits.TrailingZeros64(m)/8
+		}
+		return len(s)
 	}
 	for ; i < len(s); i++ {
 		if c := s[i]; !safe[c] && (c < utf8.RuneSelf || !valid) {
