@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/deadletter"
 	"github.com/rsetl/rsetl/expr"
 	_ "github.com/rsetl/rsetl/internal/components"
 	"github.com/rsetl/rsetl/pipeline"
@@ -39,11 +40,12 @@ var (
 )
 
 type rows struct {
-	mu   sync.Mutex
-	list []string
-	took int // deliveries
-	fail error
-	gate chan struct{} // where not nil, Deliver waits for it
+	mu     sync.Mutex
+	list   []string
+	took   int  // deliveries
+	accept bool // what is to be rejected else
+	fail   error
+	gate   chan struct{} // where not nil, Deliver waits for it
 }
 
 func rowsOf(name string) *rows {
@@ -90,7 +92,7 @@ func (s *collect) Deliver(ctx context.Context, c *sinks.Chunk) ([]sinks.Reject, 
 	for pi := range c.Parts {
 		for i := range c.Parts[pi].Ends {
 			row := string(c.Parts[pi].Row(i))
-			if strings.Contains(row, "reject me") {
+			if strings.Contains(row, "reject me") && !r.accept {
 				rejects = append(rejects, sinks.Reject{Part: pi, Row: i, Reason: "asked for"})
 				continue
 			}
@@ -559,5 +561,68 @@ func TestManySmallFiles(t *testing.T) {
 	e.once("source: {file: {paths: ['DIR/*.log']}}\nsinks: [collect: {into: many}]\n")
 	if len(r.list) != 3000 {
 		t.Errorf("read again: %d rows", len(r.list))
+	}
+}
+
+// TestReplay: letters of steps and sinks go through once more, once, and the ledger adds up.
+func TestReplay(t *testing.T) {
+	e := newEnv(t)
+	e.write("in.log", "{\"a\":1}\nnot json\n{\"a\":\"reject me\",\"t\":\"2024-02-24T23:13:42.5Z\",\"o\":{\"x\":[1,2.50]}}\n")
+	const yaml = `
+source: {file: {paths: ['DIR/in.log']}}
+steps:
+  - json: {replace: true}
+    name: parse
+sinks:
+  - collect: {into: replay}
+  - collect: {into: raw}
+    name: raw
+    from: source
+`
+	r := rowsOf("replay")
+	rowsOf("raw").accept = true
+	rep := e.once(yaml)
+	if rep.Dead != 1 || rep.Sinks[0].Rejected != 1 || len(r.list) != 1 {
+		t.Fatalf("%+v %q", rep, r.list)
+	}
+	replay := func(f *deadletter.Filter) *pipeline.Replay {
+		t.Helper()
+		f2, err := pipeline.Load("p.yaml", []byte(strings.ReplaceAll(yaml, "DIR", e.dir)), pipeline.LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := pipeline.Compile(f2, pipeline.CompileOptions{Once: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := pipeline.ReplayLetters(context.Background(), e.store, p, filepath.Join(e.dir, "dead.ndjson"), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if out := replay(&deadletter.Filter{Step: "other"}); out.Replayed != 0 {
+		t.Errorf("%+v", out)
+	}
+	r.accept = true
+	if out := replay(&deadletter.Filter{Sink: "collect"}); out.Replayed != 1 {
+		t.Errorf("%+v", out)
+	}
+	rep = e.once(yaml)
+	if want := []string{`{"a":1}`, `{"a":"reject me","o":{"x":[1,2.5]},"t":"2024-02-24T23:13:42.5Z"}`}; !slices.Equal(r.list, want) {
+		t.Errorf("%q, want %q", r.list, want)
+	}
+	if s := rep.Sinks[0]; rep.In != 3 || rep.Made != 0 || rep.Out != 2 || s.Received != 3 || s.Delivered != 2 || s.Rejected != 1 {
+		t.Errorf("%+v", rep)
+	}
+	if out := replay(&deadletter.Filter{}); out.Replayed != 1 || out.Before != 1 {
+		t.Errorf("%+v", out)
+	}
+	rep = e.once(yaml) // it fails again: a new letter, and the raw sink has had it
+	if rep.Made != 1 || rep.Dead != 2 || len(e.letters()) != 3 || len(rowsOf("raw").list) != 3 {
+		t.Errorf("%+v %d letters, raw %q", rep, len(e.letters()), rowsOf("raw").list)
+	}
+	if again := e.letters()[2]; again["raw"] != "not json" || again["step"] != "parse" {
+		t.Errorf("%v", again)
 	}
 }
