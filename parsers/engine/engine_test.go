@@ -206,16 +206,16 @@ func TestAdversarial(t *testing.T) {
 			}
 		}
 	}
-	// A text and an expression that are both huge: an answer, or an error, soon.
+	// A text and an expression that are both huge: an answer, or an error, after as many steps as are allowed.
 	huge, err := Compile(`(?:[a-z]{1,60} ){600}[xy]|[0-9]`)
 	if err != nil || huge.Engine != "native" {
 		t.Fatal(huge, err)
 	}
-	start := time.Now()
-	if ok, err := huge.Matcher().Match([]byte(strings.Repeat("word ", 40_000)), nil); ok || err != nil && !errors.Is(err, ErrWork) || time.Since(start) > 20*time.Second {
-		t.Errorf("%v %v after %s", ok, err, time.Since(start))
+	defer func(old int) { maxWork = old }(maxWork)
+	maxWork = 1_000_000
+	if ok, err := huge.Matcher().Match([]byte(strings.Repeat("word ", 40_000)), nil); ok || !errors.Is(err, ErrWork) {
+		t.Errorf("want ErrWork, got %v %v", ok, err)
 	}
-	t.Logf("the huge one: %v, %s", err, time.Since(start))
 	r, _ := Compile(`(?=aa)(a+)+$`)
 	_, err = r.Matcher().Match([]byte(strings.Repeat("a", 40)+"!"), make([]int, 2*(r.Groups+1)))
 	if !errors.Is(err, ErrTimeout) || !strings.HasPrefix(err.Error(), "timeout") {
