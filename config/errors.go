@@ -42,7 +42,9 @@ func (e *Error) Error() string {
 type Errors struct {
 	File  string
 	Lines []string // the file's text, to place errors inside block scalars
-	list  []*Error
+	list  []*Error // the first of them
+
+	mistakes, warnings int // all there were
 
 	secrets []string
 	foreign map[*yaml.Node]*Errors
@@ -84,12 +86,29 @@ func (e *Errors) Warnf(n *yaml.Node, path, format string, args ...any) {
 	e.add(n, path, fmt.Sprintf(format, args...), true)
 }
 
+// maxErrors bounds what is kept of one file: a file of a hundred thousand mistakes is not read to its end by anyone.
+const maxErrors = 1000
+
+func (e *Errors) keep(l ...*Error) {
+	for _, x := range l {
+		if x.Warning {
+			e.warnings++
+		} else {
+			e.mistakes++
+		}
+		// The first mistake is kept whatever number of warnings came before it.
+		if len(e.list) < maxErrors || !x.Warning && e.mistakes == 1 {
+			e.list = append(e.list, x)
+		}
+	}
+}
+
 func (e *Errors) add(n *yaml.Node, path, msg string, warn bool) {
 	x := &Error{File: e.of(n).File, Path: path, Msg: msg, Warning: warn}
 	if n != nil {
 		x.Line, x.Col = n.Line, n.Column
 	}
-	e.list = append(e.list, x)
+	e.keep(x)
 }
 
 // AddAt adds a mistake at byte off of the scalar n's value.
@@ -98,7 +117,7 @@ func (e *Errors) AddAt(n *yaml.Node, off int, path, msg string) {
 	if n != nil {
 		x.Line, x.Col = e.of(n).place(n, off)
 	}
-	e.list = append(e.list, x)
+	e.keep(x)
 }
 
 // place finds line and column (in characters) of byte off of a scalar's value. Inside folded
@@ -157,37 +176,33 @@ func (e *Errors) within(n *yaml.Node) bool {
 
 // Add takes over another's errors.
 func (e *Errors) Add(other *Errors) {
-	e.list = append(e.list, other.list...)
+	e.keep(other.list...)
+	e.mistakes += other.mistakes - count(other.list, false)
+	e.warnings += other.warnings - count(other.list, true)
 	for _, s := range other.secrets {
 		e.Hide(s)
 	}
 }
 
-// Failed tells whether there is an error that is not a warning.
-func (e *Errors) Failed() bool {
-	for _, x := range e.list {
-		if !x.Warning {
-			return true
-		}
-	}
-	return false
-}
-
-// Mistakes is the number of errors that are not warnings.
-func (e *Errors) Mistakes() int {
-	n := 0
-	for _, x := range e.list {
-		if !x.Warning {
+func count(l []*Error, warnings bool) (n int) {
+	for _, x := range l {
+		if x.Warning == warnings {
 			n++
 		}
 	}
 	return n
 }
 
-// Count is the number of errors and warnings.
-func (e *Errors) Count() int { return len(e.list) }
+// Failed tells whether there is an error that is not a warning.
+func (e *Errors) Failed() bool { return e.mistakes > 0 }
 
-// List gives all errors in the order of the file, each once.
+// Mistakes is the number of errors that are not warnings.
+func (e *Errors) Mistakes() int { return e.mistakes }
+
+// Count is the number of errors and warnings.
+func (e *Errors) Count() int { return e.mistakes + e.warnings }
+
+// List gives the errors in the order of the file, each once, the first thousand that were found.
 func (e *Errors) List() []*Error {
 	l := make([]*Error, len(e.list))
 	for i, x := range e.list {

@@ -43,6 +43,10 @@ func expand(s string, lookup func(string) (string, bool), hide func(string)) (ou
 
 func resolve(ref string, lookup func(string) (string, bool)) (string, error) {
 	if path, ok := strings.CutPrefix(ref, "file:"); ok {
+		// Before it is opened: opening a named pipe waits.
+		if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeNamedPipe != 0 {
+			return "", fmt.Errorf("${file:%s}: a named pipe; a secret is read from a file", path)
+		}
 		f, err := os.Open(path)
 		if err != nil {
 			return "", fmt.Errorf("${file:%s}: %w", path, err)

@@ -37,12 +37,8 @@ type LoadOptions struct {
 // LoadFile reads and decodes a pipeline file, with the shared files beside it. All its mistakes are in File.Errs; the
 // error is theirs.
 func LoadFile(path string, o LoadOptions) (*File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if st, err := f.Stat(); err != nil {
+	// Before it is opened: opening a named pipe waits.
+	if st, err := os.Stat(path); err != nil {
 		return nil, err
 	} else if !st.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s: not a regular file", path)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,4 +95,25 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("plan %v, errors %v %v", p != nil, err, cerr)
 		}
 	})
+}
+
+// What is no file is refused before it is opened: a named pipe would wait for a writer. Mistakes without end are counted,
+// a thousand of them kept, and found in time that grows with the file.
+func TestOddFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip("no named pipes here: ", err)
+	}
+	if _, err := pipeline.LoadFile(pipe, pipeline.LoadOptions{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a named pipe: %v", err)
+	}
+	said := mistakes(t, "p.yaml", []byte("source: {stdin: {}}\nsinks: [{mysql: {dsn: '${file:"+pipe+"}', table: t}}]\n"))
+	if !strings.Contains(said, "a named pipe") {
+		t.Errorf("a secret in a named pipe: %s", said)
+	}
+	f, _ := pipeline.Load("p.yaml", []byte("source: {stdin: {}}\nsteps:\n"+strings.Repeat("  - nostep: 1\n", 5_000)+"sinks: [{stdout: {}}]\n"), pipeline.LoadOptions{})
+	if f.Errs.Mistakes() < 5_000 || len(f.Errs.List()) > 1001 {
+		t.Errorf("%d mistakes, %d kept", f.Errs.Mistakes(), len(f.Errs.List()))
+	}
 }
