@@ -56,7 +56,7 @@ func deliver(b *testing.B, s *sinktest.Built) {
 		if turn++; turn%40 == 0 {
 			b.StopTimer()
 			c, u := sinktest.CPU(b)
-			execute(b, dialectOf(&built{Sink: s.Sink}).cfg.FormatDSN(), "TRUNCATE t")
+			execute(b, dialectOf(&built{Built: s}).cfg.FormatDSN(), "TRUNCATE t")
 			c2, u2 := sinktest.CPU(b)
 			cpu, user = cpu+c2-c, user+u2-u
 			b.StartTimer()
@@ -197,7 +197,7 @@ func BenchmarkRows(b *testing.B) {
 			p.Ends = append(p.Ends, len(p.Data))
 		}
 	}
-	d := dialectOf(&built{Sink: s.Sink})
+	d := dialectOf(&built{Built: s})
 	d.t = &sql.Table{Options: &sql.Options{Table: "t", Mode: "insert"}}
 	var table []column
 	for _, f := range strings.Split(sinktest.AccessFields, ",") {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
+	"github.com/rsetl/rsetl/sinks/sinktest"
 	"github.com/rsetl/rsetl/test/proxy"
 	"github.com/rsetl/rsetl/test/services"
 )
@@ -61,7 +62,7 @@ func TestFaults(t *testing.T) {
 				p := proxy.New(t, cfg.Addr)
 				cfg.Addr = p.Addr
 				cfg.ReadTimeout = 600 * time.Millisecond
-				s := startedOn(t, cfg.FormatDSN(), create, plan{fields: "a BIGINT, x STRING"}, true)
+				s := startedOn(t, cfg.FormatDSN(), create, plan{Fields: "a BIGINT, x STRING"}, true)
 				if known {
 					s.put(t, 1, `{"a": 0}`)
 				}
@@ -69,15 +70,15 @@ func TestFaults(t *testing.T) {
 				for i := range 50 {
 					recs = append(recs, fmt.Sprintf(`{"a": %d, "x": "a text of some length"}`, i+1))
 				}
-				chunk := s.part(t, split, 10, recs...)
+				chunk := s.Part(t, split, 10, recs...)
 				hook := c.hook()
 				if known && strings.Contains(c.name, "position") {
 					hook = hit("UPDATE rsetl_positions", proxy.Fault{Last: true})()
 				}
 				p.Set(hook)
 				r := s.send(ctx, chunk)
-				if c.fine != (r.err == nil) || sinks.IsPermanent(r.err) {
-					t.Fatalf("%v", r.err)
+				if c.fine != (r.Err == nil) || sinks.IsPermanent(r.Err) {
+					t.Fatalf("%v", r.Err)
 				}
 				p.Set(nil)
 				skip := c.skip
@@ -85,16 +86,16 @@ func TestFaults(t *testing.T) {
 					skip = 50
 				}
 				for range 20 { // a lock of the lost session may still be there
-					if r = s.send(ctx, chunk); r.err == nil {
+					if r = s.send(ctx, chunk); r.Err == nil {
 						break
 					}
 				}
-				if r.err != nil || r.skipped != skip {
-					t.Errorf("after it: %+v, %v", r, r.err)
+				if r.Err != nil || r.Skipped != skip {
+					t.Errorf("after it: %+v, %v", r, r.Err)
 				}
-				more := s.part(t, split, 100, `{"a": 51}`)
-				if r := s.send(ctx, more); r.err != nil || r.skipped != 0 {
-					t.Errorf("the next: %+v, %v", r, r.err)
+				more := s.Part(t, split, 100, `{"a": 51}`)
+				if r := s.send(ctx, more); r.Err != nil || r.Skipped != 0 {
+					t.Errorf("the next: %+v, %v", r, r.Err)
 				}
 				want(t, dsn, `SELECT COUNT(*), COUNT(DISTINCT a), SUM(a > 0) FROM t WHERE a > 0`, "51|51|51")
 			})
@@ -108,7 +109,7 @@ func TestLateCommit(t *testing.T) {
 	cfg, _ := driver.ParseDSN(dsn)
 	p := proxy.New(t, cfg.Addr)
 	cfg.Addr, cfg.ReadTimeout = p.Addr, 100*time.Millisecond
-	s := startedOn(t, cfg.FormatDSN(), create, plan{fields: "a BIGINT"}, true)
+	s := startedOn(t, cfg.FormatDSN(), create, plan{Fields: "a BIGINT"}, true)
 	s.put(t, 1, `{"a": 1}`)
 	p.Set(func(up bool, piece []byte) proxy.Fault {
 		if up && bytes.Contains(piece, []byte("COMMIT")) {
@@ -116,22 +117,22 @@ func TestLateCommit(t *testing.T) {
 		}
 		return proxy.Fault{}
 	})
-	chunk := s.part(t, split, 2, `{"a": 2}`, `{"a": 3}`)
-	if r := s.send(ctx, chunk); r.err == nil {
+	chunk := s.Part(t, split, 2, `{"a": 2}`, `{"a": 3}`)
+	if r := s.send(ctx, chunk); r.Err == nil {
 		t.Fatal("no error")
 	}
 	p.Set(nil)
-	var r result
+	var r sinktest.Result
 	for range 50 {
-		if r = s.send(ctx, chunk); r.err == nil {
+		if r = s.send(ctx, chunk); r.Err == nil {
 			break
 		}
 	}
-	if r.err != nil {
-		t.Fatal(r.err)
+	if r.Err != nil {
+		t.Fatal(r.Err)
 	}
 	want(t, dsn, `SELECT a FROM t ORDER BY a`, "1\n2\n3")
-	if r := s.send(ctx, s.part(t, &record.Split{ID: "x"}, 2, `{"a": 4}`)); r.err != nil {
-		t.Error(r.err)
+	if r := s.send(ctx, s.Part(t, &record.Split{ID: "x"}, 2, `{"a": 4}`)); r.Err != nil {
+		t.Error(r.Err)
 	}
 }

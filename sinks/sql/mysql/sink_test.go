@@ -12,6 +12,7 @@ import (
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
+	"github.com/rsetl/rsetl/sinks/sinktest"
 	"github.com/rsetl/rsetl/sinks/sql"
 	"github.com/rsetl/rsetl/test/services"
 )
@@ -21,8 +22,8 @@ const create = "table: t, create_table: true"
 func dialectOf(s *built) *dialect { return s.Sink.(*sql.Sink).Dialect().(*dialect) }
 
 func TestTypes(t *testing.T) {
-	s := started(t, create, plan{fields: "i BIGINT, f DOUBLE, s STRING, b BOOLEAN, d DECIMAL, y BYTES, t TIMESTAMP, day DATE, a ARRAY, any, gone"})
-	b := record.NewBatch(s.table)
+	s := started(t, create, plan{Fields: "i BIGINT, f DOUBLE, s STRING, b BOOLEAN, d DECIMAL, y BYTES, t TIMESTAMP, day DATE, a ARRAY, any, gone"})
+	b := record.NewBatch(s.Table)
 	large, _ := new(big.Int).SetString("-123456789012345678901234567890", 10)
 	for _, v := range []struct {
 		f, s, b, d, y, any record.Value
@@ -51,7 +52,7 @@ func TestTypes(t *testing.T) {
 		p.Ends = append(p.Ends, len(p.Data))
 		p.Pos = append(p.Pos, record.Position{Offset: int64(i)})
 	}
-	if r := s.send(ctx, p); r.err != nil || r.rejects != nil || r.skipped != 0 {
+	if r := s.send(ctx, p); r.Err != nil || r.Rejects != nil || r.Skipped != 0 {
 		t.Fatalf("%+v", r)
 	}
 	want(t, s.dsn, `SELECT i, f, s, HEX(s), b, CAST(d AS DECIMAL(40,4)), HEX(y), t, day, a, any FROM t ORDER BY d`, strings.Join([]string{
@@ -68,14 +69,14 @@ func TestTypes(t *testing.T) {
 		b.SetNamed(i, b.PutString("f"), record.MakeFloat(v))
 		row, _ := s.Encode(nil, b, i)
 		r := s.send(ctx, sinks.Part{Split: &record.Split{ID: "nan"}, Data: row, Ends: []int{len(row)}, Pos: []record.Position{{Offset: 9 + int64(k)}}})
-		if r.err != nil || len(r.rejects) != 1 || !strings.Contains(r.rejects[0], "column f: ") {
+		if r.Err != nil || len(r.Rejects) != 1 || !strings.Contains(r.Rejects[0], "column f: ") {
 			t.Errorf("%v: %+v", v, r)
 		}
 	}
 }
 
 func TestColumns(t *testing.T) {
-	s := started(t, create+", columns: {Name: a, twice: 'n * 2', text: UPPER(a), short: CAST(a AS VARCHAR(3))}", plan{fields: "a STRING, n BIGINT, other"})
+	s := started(t, create+", columns: {Name: a, twice: 'n * 2', text: UPPER(a), short: CAST(a AS VARCHAR(3))}", plan{Fields: "a STRING, n BIGINT, other"})
 	s.put(t, 1, `{"a": "x", "n": 4, "other": 9}`, `{"n": 5}`, `{"a": "long"}`)
 	want(t, s.dsn, `SELECT * FROM t`, `x|8|X|x`+"\n"+`NULL|10|NULL|NULL`+"\n"+`long|NULL|LONG|lon`)
 	want(t, s.dsn, `SELECT column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND column_name = 'short'`, "varchar(3)")
@@ -90,11 +91,11 @@ func TestColumns(t *testing.T) {
 
 func TestDynamic(t *testing.T) {
 	for _, fields := range []string{"", "a BIGINT"} {
-		s := started(t, create, plan{fields: fields, open: true})
+		s := started(t, create, plan{Fields: fields, Open: true})
 		s.put(t, 1, `{"a": 1}`, `{"a": 2, "b": "x", "c.d": 1.5}`, `{"c.d": 2, "b": null, "a": 3, "never": null}`, `{"B": "the same column", "a": 4}`)
 		want(t, s.dsn, "SELECT a, b, `c.d` FROM t", "1|NULL|NULL\n2|x|1.5\n3|NULL|2\n4|the same column|NULL")
 		s.stop()
-		s = startedOn(t, s.dsn, create, plan{fields: fields, open: true}, false)
+		s = startedOn(t, s.dsn, create, plan{Fields: fields, Open: true}, false)
 		s.put(t, 10, `{"a": 6, "b": "y", "e": 1}`)
 		want(t, s.dsn, `SELECT a, b, e FROM t WHERE a = 6`, `6|y|1`)
 		want(t, s.dsn, `SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = 't'`, "4")
@@ -102,13 +103,13 @@ func TestDynamic(t *testing.T) {
 }
 
 func TestNames(t *testing.T) {
-	s := started(t, create, plan{fields: "id BIGINT", open: true})
+	s := started(t, create, plan{Fields: "id BIGINT", Open: true})
 	long := strings.Repeat("ñ", 64)
-	r := s.send(ctx, s.part(t, split, 1,
+	r := s.send(ctx, s.Part(t, split, 1,
 		`{"id": 1, "a\"b": 1, "x'y": 2, "semi; DROP TABLE t": 3, "sp ace": 4, "select": 5, "]": 6, "`+"`"+`": 7, "?1": 8, "row id": 9, "`+long+`": 10}`,
 		`{"id": 2, "nul\u0000": 1}`, `{"id": 3, "": 1}`, `{"id": 4, "`+long+`x": 1}`, `{"id": 5, "k": 1, "K": 2}`, `{"id": 6, "ID": 7}`, `{"id": 8}`, `{"id": 9, "space ": 1}`, `{"id": 10, "😀": 1}`))
-	if r.err != nil || len(r.rejects) != 7 {
-		t.Fatalf("%d rejects: %+v", len(r.rejects), r)
+	if r.Err != nil || len(r.Rejects) != 7 {
+		t.Fatalf("%d rejects: %+v", len(r.Rejects), r)
 	}
 	want(t, s.dsn, "SELECT id, `a\"b`, `x'y`, `semi; DROP TABLE t`, `sp ace`, `select`, `]`, ````, `?1`, `"+long+"` FROM t", "1|1|2|3|4|5|6|7|8|10\n8"+strings.Repeat("|NULL", 9))
 }
@@ -128,7 +129,7 @@ func TestRefused(t *testing.T) {
 		{`"e": "c"`, "truncated"}, {`"must": null`, "cannot be null"}, {`"p": 7`, "CONSTRAINT"}, {`"p": 2`, "foreign key"},
 	}
 	for _, size := range []int{0, 150} { // in one statement, in several
-		s := startedOn(t, dsn, "table: t", plan{fields: p}, true)
+		s := startedOn(t, dsn, "table: t", plan{Fields: p}, true)
 		dialectOf(s).testStmt = size
 		s.start(false)
 		execute(t, dsn, `DELETE FROM t`)
@@ -146,15 +147,15 @@ func TestRefused(t *testing.T) {
 		}
 		recs = append(recs, `{"id": 1, "must": 1}`) // a duplicate
 		sp := &record.Split{ID: fmt.Sprint("s", size)}
-		r := s.send(ctx, s.part(t, sp, 1, recs...))
-		if r.err != nil || r.skipped != 0 || len(r.rejects) != len(bad)+1 {
-			t.Fatalf("%d rejects of %d: %+v", len(r.rejects), len(bad)+1, r)
+		r := s.send(ctx, s.Part(t, sp, 1, recs...))
+		if r.Err != nil || r.Skipped != 0 || len(r.Rejects) != len(bad)+1 {
+			t.Fatalf("%d rejects of %d: %+v", len(r.Rejects), len(bad)+1, r)
 		}
 		for _, b := range bad {
 			found := 0
 			for i := range recs {
 				if strings.Contains(recs[i], b.rec) {
-					for _, line := range r.rejects {
+					for _, line := range r.Rejects {
 						if strings.HasPrefix(line, fmt.Sprintf("0/%d: ", i)) {
 							found++
 							if !strings.Contains(strings.ToLower(line), strings.ToLower(b.reason)) {
@@ -168,7 +169,7 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s: %d letters", b.rec, found)
 			}
 		}
-		if line := strings.Join(r.rejects, "\n"); !strings.Contains(line, fmt.Sprintf("0/%d: Duplicate entry '1'", len(recs)-1)) {
+		if line := strings.Join(r.Rejects, "\n"); !strings.Contains(line, fmt.Sprintf("0/%d: Duplicate entry '1'", len(recs)-1)) {
 			t.Error("no duplicate in", line)
 		}
 		want(t, dsn, `SELECT COUNT(*), SUM(id % 2) FROM t`, fmt.Sprintf("%d|%d", len(bad), len(bad)))
@@ -193,7 +194,7 @@ func TestModes(t *testing.T) {
 		}
 		for _, c := range tests {
 			t.Run(c.mode+" "+fields, func(t *testing.T) {
-				s := started(t, create+", mode: "+c.mode, plan{fields: fields, open: fields == ""})
+				s := started(t, create+", mode: "+c.mode, plan{Fields: fields, Open: fields == ""})
 				s.put(t, 1, recs...)
 				const q = `SELECT k, v, w FROM t ORDER BY k IS NULL, k, v IS NULL, v`
 				want(t, s.dsn, q, c.want)
@@ -208,15 +209,15 @@ func TestModes(t *testing.T) {
 
 // TestKeys: texts of the key compare by their bytes, and a value that the key refuses leaves the old row.
 func TestKeys(t *testing.T) {
-	s := started(t, create+", mode: upsert, key: [k]", plan{fields: "k STRING, n BIGINT"})
+	s := started(t, create+", mode: upsert, key: [k]", plan{Fields: "k STRING, n BIGINT"})
 	s.put(t, 1, `{"k": "a", "n": 1}`, `{"k": "A", "n": 2}`, `{"k": "á", "n": 3}`, `{"k": "a ", "n": 4}`, `{"k": "", "n": 5}`, `{"k": "a", "n": 6}`)
 	want(t, s.dsn, `SELECT GROUP_CONCAT(n ORDER BY n) FROM t`, "2,3,4,5,6")
 	dsn := services.MySQL(t)
 	execute(t, dsn, `CREATE TABLE t (k INTEGER UNIQUE, v VARCHAR(3) NOT NULL)`, `INSERT INTO t VALUES (NULL, 'old'), (1, 'one')`)
 	for _, mode := range []string{"replace", "upsert"} {
-		s := startedOn(t, dsn, "table: t, key: [k], mode: "+mode, plan{fields: "k BIGINT, v STRING"}, true)
-		r := s.send(ctx, s.part(t, &record.Split{ID: mode}, 1, `{"k": null, "v": null}`, `{"k": null, "v": "long"}`, `{"k": 1, "v": "two"}`))
-		if r.err != nil || len(r.rejects) != 2 || !strings.Contains(r.rejects[0], "null") || !strings.Contains(r.rejects[1], "too long") {
+		s := startedOn(t, dsn, "table: t, key: [k], mode: "+mode, plan{Fields: "k BIGINT, v STRING"}, true)
+		r := s.send(ctx, s.Part(t, &record.Split{ID: mode}, 1, `{"k": null, "v": null}`, `{"k": null, "v": "long"}`, `{"k": 1, "v": "two"}`))
+		if r.Err != nil || len(r.Rejects) != 2 || !strings.Contains(r.Rejects[0], "null") || !strings.Contains(r.Rejects[1], "too long") {
 			t.Errorf("%s: %+v", mode, r)
 		}
 		want(t, dsn, `SELECT k, v FROM t ORDER BY k`, "NULL|old\n1|two")
@@ -233,24 +234,24 @@ func TestTables(t *testing.T) {
 		"none": "there is no table none", "noindex": "needs a unique index", "two": "another unique index", "part": "needs a unique index",
 		"old": "no transactions", "seen": "is a view", "rsetl_positions": "reserved", "counter": "",
 	} {
-		s := build(t, dsn, "mode: upsert, key: [k], table: "+table, plan{fields: "k BIGINT, v BIGINT"})
+		s := build(t, dsn, "mode: upsert, key: [k], table: "+table, plan{Fields: "k BIGINT, v BIGINT"})
 		err := s.start(true)
 		s.stop()
 		if reason == "" != (err == nil) || err != nil && (!strings.Contains(err.Error(), reason) || !sinks.IsPermanent(err)) {
 			t.Errorf("%s: %v, want %s", table, err, reason)
 		}
 	}
-	s := build(t, dsn, "table: counter", plan{fields: "k BIGINT, x BIGINT"})
+	s := build(t, dsn, "table: counter", plan{Fields: "k BIGINT, x BIGINT"})
 	if err := s.start(true); err == nil || !strings.Contains(err.Error(), "no column x (it has id, k, v)") {
 		t.Error(err)
 	}
 	s.stop()
 	for _, c := range []struct{ dsn, want string }{{"nonsense", "not a DSN"}, {"root@tcp(h:1)/", "names no database"}} {
-		if _, err := try(c.dsn, "table: t", plan{fields: "a"}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := try(c.dsn, "table: t", plan{Fields: "a"}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.dsn, err)
 		}
 	}
-	_, err := try("u:hush@tcp(h:1)/x", "table: ''", plan{fields: "a"})
+	_, err := try("u:hush@tcp(h:1)/x", "table: ''", plan{Fields: "a"})
 	if err == nil || strings.Contains(err.Error(), "hush") {
 		t.Error(err)
 	}
@@ -258,7 +259,7 @@ func TestTables(t *testing.T) {
 
 func TestIfExists(t *testing.T) {
 	dsn := services.MySQL(t)
-	p := plan{fields: "a BIGINT"}
+	p := plan{Fields: "a BIGINT"}
 	first := startedOn(t, dsn, create+", if_exists: fail", p, true)
 	first.put(t, 5, `{"a": 1}`)
 	if err := first.start(true); err != nil {
@@ -269,7 +270,7 @@ func TestIfExists(t *testing.T) {
 		t.Error("it took the table", err)
 	}
 	again := startedOn(t, dsn, create+", if_exists: fail", p, false)
-	if r := again.send(ctx, again.part(t, split, 5, `{"a": 1}`, `{"a": 2}`)); r.err != nil || r.skipped != 1 {
+	if r := again.send(ctx, again.Part(t, split, 5, `{"a": 1}`, `{"a": 2}`)); r.Err != nil || r.Skipped != 1 {
 		t.Errorf("%+v", r)
 	}
 	again.stop()
@@ -280,14 +281,14 @@ func TestIfExists(t *testing.T) {
 }
 
 func TestFenced(t *testing.T) {
-	old := started(t, create, plan{fields: "a BIGINT"})
+	old := started(t, create, plan{Fields: "a BIGINT"})
 	old.put(t, 1, `{"a": 1}`)
-	now := startedOn(t, old.dsn, create, plan{fields: "a BIGINT"}, false)
+	now := startedOn(t, old.dsn, create, plan{Fields: "a BIGINT"}, false)
 	mine := &record.Split{ID: split.ID}
-	if r := now.send(ctx, now.part(t, mine, 1, `{"a": 1}`, `{"a": 2}`)); r.err != nil || r.skipped != 1 {
+	if r := now.send(ctx, now.Part(t, mine, 1, `{"a": 1}`, `{"a": 2}`)); r.Err != nil || r.Skipped != 1 {
 		t.Fatalf("%+v", r)
 	}
-	if r := old.send(ctx, old.part(t, split, 2, `{"a": 2}`, `{"a": 9}`)); !errors.Is(r.err, sql.ErrFenced) {
+	if r := old.send(ctx, old.Part(t, split, 2, `{"a": 2}`, `{"a": 9}`)); !errors.Is(r.Err, sql.ErrFenced) {
 		t.Errorf("%+v", r)
 	}
 	// Two writers at once: the second waits for the first's lock and finds the position moved.
@@ -310,26 +311,26 @@ func TestFenced(t *testing.T) {
 }
 
 func TestEpochs(t *testing.T) {
-	s := started(t, create, plan{fields: "a BIGINT"})
+	s := started(t, create, plan{Fields: "a BIGINT"})
 	first, second := &record.Split{ID: "q", Epoch: 1}, &record.Split{ID: "q", Epoch: 2}
-	if r := s.send(ctx, s.part(t, first, 100, `{"a": 1}`)); r.err != nil {
+	if r := s.send(ctx, s.Part(t, first, 100, `{"a": 1}`)); r.Err != nil {
 		t.Fatal(r)
 	}
-	if r := s.send(ctx, s.part(t, second, 10, `{"a": 2}`)); r.err != nil || r.skipped != 0 {
+	if r := s.send(ctx, s.Part(t, second, 10, `{"a": 2}`)); r.Err != nil || r.Skipped != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if r := s.send(ctx, s.part(t, second, 10, `{"a": 2}`, `{"a": 3}`)); r.err != nil || r.skipped != 1 {
+	if r := s.send(ctx, s.Part(t, second, 10, `{"a": 2}`, `{"a": 3}`)); r.Err != nil || r.Skipped != 1 {
 		t.Fatalf("%+v", r)
 	}
 	want(t, s.dsn, `SELECT epoch, pos, recent FROM rsetl_positions`, `2|11|10/0 11/0`)
-	if r := s.send(ctx, s.part(t, first, 101, `{"a": 9}`)); !errors.Is(r.err, sql.ErrFenced) {
+	if r := s.send(ctx, s.Part(t, first, 101, `{"a": 9}`)); !errors.Is(r.Err, sql.ErrFenced) {
 		t.Errorf("the writer of before the reset: %+v", r)
 	}
 }
 
 // TestPacket has a server that takes small statements only.
 func TestPacket(t *testing.T) {
-	s := started(t, create, plan{fields: "a BIGINT, x STRING"})
+	s := started(t, create, plan{Fields: "a BIGINT, x STRING"})
 	d := dialectOf(s)
 	d.maxPacket, d.maxStmt = 20_000, 16_000
 	var recs []string
@@ -337,8 +338,8 @@ func TestPacket(t *testing.T) {
 		recs = append(recs, fmt.Sprintf(`{"a": %d, "x": %q}`, i, strings.Repeat("x", 1000)))
 	}
 	recs[50] = fmt.Sprintf(`{"a": 50, "x": %q}`, strings.Repeat("x", 17_000))
-	r := s.send(ctx, s.part(t, split, 1, recs...))
-	if r.err != nil || len(r.rejects) != 1 || !strings.Contains(r.rejects[0], "max_allowed_packet of 20000") {
+	r := s.send(ctx, s.Part(t, split, 1, recs...))
+	if r.Err != nil || len(r.Rejects) != 1 || !strings.Contains(r.Rejects[0], "max_allowed_packet of 20000") {
 		t.Fatalf("%+v", r)
 	}
 	if n := len(d.tx.ops); n != 7 {
@@ -349,7 +350,7 @@ func TestPacket(t *testing.T) {
 
 // TestLocked: another transaction has a lock. A deadlock, too, is tried again as a whole.
 func TestLocked(t *testing.T) {
-	s := started(t, create+", mode: upsert, key: [a]", plan{fields: "a BIGINT, n BIGINT"})
+	s := started(t, create+", mode: upsert, key: [a]", plan{Fields: "a BIGINT, n BIGINT"})
 	s.put(t, 1, `{"a": 1, "n": 1}`, `{"a": 2, "n": 1}`)
 	db := open(t, s.dsn)
 	defer db.Close()
@@ -362,13 +363,13 @@ func TestLocked(t *testing.T) {
 	}
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
-	p := s.part(t, split, 3, `{"a": 1, "n": 2}`, `{"a": 2, "n": 2}`)
+	p := s.Part(t, split, 3, `{"a": 1, "n": 2}`, `{"a": 2, "n": 2}`)
 	begun := time.Now()
-	if r := s.send(short, p); !errors.Is(r.err, context.DeadlineExceeded) || sinks.IsPermanent(r.err) || time.Since(begun) > 5*time.Second {
-		t.Errorf("%v after %v", r.err, time.Since(begun))
+	if r := s.send(short, p); !errors.Is(r.Err, context.DeadlineExceeded) || sinks.IsPermanent(r.Err) || time.Since(begun) > 5*time.Second {
+		t.Errorf("%v after %v", r.Err, time.Since(begun))
 	}
 	// Now a deadlock: the sink has a=1 and wants a=2, the other the reverse. The server ends one of them.
-	done := make(chan result)
+	done := make(chan sinktest.Result)
 	go func() { done <- s.send(ctx, p) }()
 	for query(t, s.dsn, `SELECT COUNT(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'`) == "0" {
 		time.Sleep(5 * time.Millisecond)
@@ -376,16 +377,16 @@ func TestLocked(t *testing.T) {
 	_, err = tx.Exec(`UPDATE t SET n = 5 WHERE a = 1`)
 	tx.Commit()
 	r := <-done
-	if (err == nil) == (r.err == nil) {
-		t.Errorf("the other: %v, the sink: %v", err, r.err)
+	if (err == nil) == (r.Err == nil) {
+		t.Errorf("the other: %v, the sink: %v", err, r.Err)
 	}
-	if r.err != nil && number(r.err) != erLockDeadlock {
-		t.Error(r.err)
+	if r.Err != nil && number(r.Err) != erLockDeadlock {
+		t.Error(r.Err)
 	}
-	if r.err != nil {
+	if r.Err != nil {
 		r = s.send(ctx, p)
 	}
-	if r.err != nil || r.skipped != 0 || r.rejects != nil {
+	if r.Err != nil || r.Skipped != 0 || r.Rejects != nil {
 		t.Errorf("%+v", r)
 	}
 	want(t, s.dsn, `SELECT n FROM t ORDER BY a`, "2\n2")
@@ -393,7 +394,7 @@ func TestLocked(t *testing.T) {
 
 // TestKilled: the server ends the session between deliveries, and while one is under way.
 func TestKilled(t *testing.T) {
-	s := started(t, create, plan{fields: "a BIGINT, x STRING", open: true})
+	s := started(t, create, plan{Fields: "a BIGINT, x STRING", Open: true})
 	s.put(t, 1, `{"a": 1}`)
 	kill := func() {
 		for _, id := range strings.Fields(query(t, s.dsn, `SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()`)) {
@@ -402,13 +403,13 @@ func TestKilled(t *testing.T) {
 	}
 	kill()
 	s.put(t, 2, `{"a": 2}`) // it connects anew at once
-	p := s.part(t, split, 3, `{"a": 3, "new": 1}`, `{"a": 4, "x": 1}`, `{"a": 5, "nul\u0000": 1}`)
+	p := s.Part(t, split, 3, `{"a": 3, "new": 1}`, `{"a": 4, "x": 1}`, `{"a": 5, "nul\u0000": 1}`)
 	c := &sinks.Chunk{Parts: []sinks.Part{p}, Letters: func([]sinks.Reject) error { kill(); return nil }}
 	if _, err := s.Deliver(ctx, c); err == nil || sinks.IsPermanent(err) {
 		t.Error(err)
 	}
 	want(t, s.dsn, `SELECT COUNT(*) FROM t`, "2")
-	if r := s.send(ctx, p); r.err != nil || r.skipped != 0 || len(r.rejects) != 1 {
+	if r := s.send(ctx, p); r.Err != nil || r.Skipped != 0 || len(r.Rejects) != 1 {
 		t.Errorf("%+v", r)
 	}
 	want(t, s.dsn, `SELECT a, x, new FROM t`, "1|NULL|NULL\n2|NULL|NULL\n3|NULL|1\n4|1|NULL")
@@ -416,26 +417,26 @@ func TestKilled(t *testing.T) {
 
 // TestSchemaChanges are another client's changes to the table while the sink is open.
 func TestSchemaChanges(t *testing.T) {
-	s := started(t, create, plan{fields: "a BIGINT", open: true})
+	s := started(t, create, plan{Fields: "a BIGINT", Open: true})
 	s.put(t, 1, `{"a": 1, "b": 1}`)
 	execute(t, s.dsn, "ALTER TABLE t ADD COLUMN c INT, DROP COLUMN b")
-	p := s.part(t, split, 2, `{"a": 2, "b": 2, "c": 2}`)
-	if r := s.send(ctx, p); r.err != nil { // it is told of by the server, and reads the columns anew
-		if r = s.send(ctx, p); r.err != nil || r.rejects != nil {
+	p := s.Part(t, split, 2, `{"a": 2, "b": 2, "c": 2}`)
+	if r := s.send(ctx, p); r.Err != nil { // it is told of by the server, and reads the columns anew
+		if r = s.send(ctx, p); r.Err != nil || r.Rejects != nil {
 			t.Errorf("%+v", r)
 		}
 	}
 	want(t, s.dsn, `SELECT a, b, c FROM t`, "1|NULL|NULL\n2|2|2")
-	fixed := startedOn(t, s.dsn, "table: t", plan{fields: "a BIGINT", open: true}, false)
-	if r := fixed.send(ctx, fixed.part(t, &record.Split{ID: "f"}, 1, `{"a": 3, "e": 3}`)); len(r.rejects) != 1 || !strings.Contains(r.rejects[0], `no column "e"`) {
+	fixed := startedOn(t, s.dsn, "table: t", plan{Fields: "a BIGINT", Open: true}, false)
+	if r := fixed.send(ctx, fixed.Part(t, &record.Split{ID: "f"}, 1, `{"a": 3, "e": 3}`)); len(r.Rejects) != 1 || !strings.Contains(r.Rejects[0], `no column "e"`) {
 		t.Errorf("%+v", r)
 	}
 	execute(t, s.dsn, `ALTER TABLE t ADD COLUMN e INT`)
-	if r := fixed.send(ctx, fixed.part(t, &record.Split{ID: "g"}, 1, `{"a": 3, "e": 3}`)); r.err != nil || len(r.rejects) != 0 {
+	if r := fixed.send(ctx, fixed.Part(t, &record.Split{ID: "g"}, 1, `{"a": 3, "e": 3}`)); r.Err != nil || len(r.Rejects) != 0 {
 		t.Errorf("%+v", r)
 	}
 	execute(t, s.dsn, `DROP TABLE t`)
-	if r := fixed.send(ctx, fixed.part(t, &record.Split{ID: "h"}, 1, `{"a": 4}`)); r.err == nil || !strings.Contains(r.err.Error(), "doesn't exist") {
+	if r := fixed.send(ctx, fixed.Part(t, &record.Split{ID: "h"}, 1, `{"a": 4}`)); r.Err == nil || !strings.Contains(r.Err.Error(), "doesn't exist") {
 		t.Errorf("%+v", r)
 	}
 }
@@ -443,13 +444,13 @@ func TestSchemaChanges(t *testing.T) {
 // TestSession: what the server's defaults and the DSN say of mode, zone and character set doesn't matter.
 func TestSession(t *testing.T) {
 	dsn := services.MySQL(t)
-	s := startedOn(t, dsn+"?sql_mode=''&time_zone='%2B05:00'&charset=latin1&multiStatements=true", create, plan{fields: "a STRING, t TIMESTAMP, n BIGINT"}, true)
-	b := record.NewBatch(s.table)
+	s := startedOn(t, dsn+"?sql_mode=''&time_zone='%2B05:00'&charset=latin1&multiStatements=true", create, plan{Fields: "a STRING, t TIMESTAMP, n BIGINT"}, true)
+	b := record.NewBatch(s.Table)
 	i := b.Add(record.Position{Offset: 1}, record.Value{})
 	b.SetNamed(i, b.PutString("a"), b.PutString("é😀"))
 	b.SetNamed(i, b.PutString("t"), record.MakeTime(1772000000, 0, 0))
 	row, _ := s.Encode(nil, b, i)
-	if r := s.send(ctx, sinks.Part{Split: split, Data: row, Ends: []int{len(row)}, Pos: []record.Position{b.Pos(i)}}); r.err != nil || r.rejects != nil {
+	if r := s.send(ctx, sinks.Part{Split: split, Data: row, Ends: []int{len(row)}, Pos: []record.Position{b.Pos(i)}}); r.Err != nil || r.Rejects != nil {
 		t.Fatalf("%+v", r)
 	}
 	want(t, dsn, `SELECT HEX(a), t FROM t`, "C3A9F09F9880|2026-02-25 06:13:20.000000")

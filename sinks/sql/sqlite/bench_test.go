@@ -23,9 +23,9 @@ func BenchmarkDeliver(b *testing.B) {
 		name, keys string
 		p          plan
 	}{
-		{"known", create, plan{fields: fields}},
-		{"dynamic", create, plan{open: true}},
-		{"upsert", create + ", mode: upsert, key: [path]", plan{fields: fields}},
+		{"known", create, plan{Fields: fields}},
+		{"dynamic", create, plan{Open: true}},
+		{"upsert", create + ", mode: upsert, key: [path]", plan{Fields: fields}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := started(b, c.keys, c.p)
@@ -33,7 +33,7 @@ func BenchmarkDeliver(b *testing.B) {
 			for i := range benchRows {
 				recs = append(recs, benchRow(i))
 			}
-			p := s.part(b, split, 0, recs...)
+			p := s.Part(b, split, 0, recs...)
 			chunk := &sinks.Chunk{Parts: []sinks.Part{p}}
 			b.ReportAllocs()
 			b.SetBytes(int64(len(p.Data)))

@@ -23,7 +23,7 @@ func child() bool {
 		return false
 	}
 	from, _ := strconv.ParseInt(os.Getenv("RSETL_TEST_FROM"), 10, 64)
-	s, err := try(path, create, plan{fields: "n BIGINT, split STRING", open: true})
+	s, err := try(path, create, plan{Fields: "n BIGINT, split STRING", Open: true})
 	if err == nil {
 		err = s.start(from == 0)
 	}
@@ -33,7 +33,7 @@ func child() bool {
 		for _, sp := range splits {
 			p := sinks.Part{Split: sp}
 			for n := at + 1; n <= at+50; n++ { // 10 of them come again
-				b := record.NewBatch(s.table)
+				b := record.NewBatch(s.Table)
 				i := b.Add(record.Position{Offset: n}, record.Value{})
 				b.SetNamed(i, b.PutString("n"), record.MakeInt(n))
 				b.SetNamed(i, b.PutString("split"), b.PutString(sp.ID))
