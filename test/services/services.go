@@ -17,6 +17,8 @@ import (
 const (
 	ElasticsearchEnv = "RSETL_TEST_ELASTICSEARCH"
 	MySQLEnv         = "RSETL_TEST_MYSQL"
+	RocketMQEnv      = "RSETL_TEST_ROCKETMQ"
+	BrokersEnv       = "RSETL_TEST_ROCKETMQ_BROKERS"
 )
 
 func env(t testing.TB, name, service string) string {

@@ -1,0 +1,98 @@
+package services
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rsetl/rsetl/internal/rocketmq"
+)
+
+// Cluster is a name server and the masters' addresses of the brokers broker-a and broker-b.
+type Cluster struct {
+	NameServer string
+	Brokers    []string
+	Client     *rocketmq.Client
+}
+
+// RocketMQ is a running cluster. Tests share it: each uses topics and groups of its own, see Topic and Unique.
+func RocketMQ(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{NameServer: env(t, RocketMQEnv, "rocketmq"), Brokers: strings.Split(env(t, BrokersEnv, "rocketmq"), ",")}
+	c.Client = rocketmq.New(rocketmq.Options{NameServers: []string{c.NameServer}})
+	t.Cleanup(c.Client.Close)
+	return c
+}
+
+// Topic makes a topic with so many queues on each broker.
+func (c *Cluster) Topic(t testing.TB, queues int) string {
+	t.Helper()
+	return c.TopicWith(t, queues, "")
+}
+
+// TopicWith is Topic with attributes, as in +queue.type=BatchCQ.
+func (c *Cluster) TopicWith(t testing.TB, queues int, attributes string) string {
+	t.Helper()
+	name := Unique("t")
+	for _, a := range c.Brokers {
+		if err := c.Client.CreateTopic(t.Context(), a, name, queues, queues, 6, attributes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Route(t, name, queues*len(c.Brokers))
+	return name
+}
+
+// Route waits until the topic has so many queues at the name server.
+func (c *Cluster) Route(t testing.TB, topic string, queues int) *rocketmq.Route {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for {
+		r, err := c.Client.Route(ctx, topic)
+		if err == nil && len(r.Read) == queues {
+			return r
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("topic %s: %v %v", topic, r, err)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Broker runs `services broker stop|kill|start a|b`. A test that stops one has it started again at its end.
+func (c *Cluster) Broker(t testing.TB, verb, which string) {
+	t.Helper()
+	c.script(t, "broker", verb, which)
+}
+
+// Admin runs RocketMQ's admin tool.
+func (c *Cluster) Admin(t testing.TB, args ...string) string {
+	t.Helper()
+	return c.script(t, append([]string{"mqadmin"}, args...)...)
+}
+
+func (c *Cluster) script(t testing.TB, args ...string) string {
+	t.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), filepath.Join(filepath.Dir(file), "services"), args...)
+	cmd.Env = os.Environ()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// Java sends n messages "java I PADDING" with RocketMQ's Java client, in lists of that length; 1: one by one.
+func (c *Cluster) Java(t testing.TB, topic string, n, batch, padding int) {
+	t.Helper()
+	c.script(t, "produce", topic, strconv.Itoa(n), strconv.Itoa(batch), strconv.Itoa(padding))
+}
