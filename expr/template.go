@@ -192,6 +192,26 @@ func (c *Compiler) CompileTemplate(t *Template) (*TemplateProgram, error) {
 	return p, nil
 }
 
+// appendFilled appends what a template has for a value: an array's elements with commas between, an object as JSON, true and
+// false, else what a cast to STRING gives.
+func appendFilled(dst []byte, b *record.Batch, v record.Value) []byte {
+	switch v.Kind() {
+	case record.Array:
+		for i, e := range b.Items(v) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			if !e.IsNull() {
+				dst = appendFilled(dst, b, e)
+			}
+		}
+		return dst
+	case record.Map, record.Bool:
+		return b.AppendJSON(dst, v)
+	}
+	return AppendText(dst, b, v)
+}
+
 // Append writes the text for record i of env.B to dst, which must not be
 // env.B.Buf. ok is false, and what was written to be ignored, where a field is
 // missing or NULL, or the event time is no time.
@@ -207,7 +227,7 @@ func (p *TemplateProgram) Append(dst []byte, env *Env, i int) (out []byte, ok bo
 			return dst, false
 		}
 		if part.date == nil {
-			dst = AppendText(dst, env.B, v)
+			dst = appendFilled(dst, env.B, v)
 			continue
 		}
 		switch v.Kind() {

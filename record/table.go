@@ -77,7 +77,7 @@ func (t *Table) ConstElems(vs []Value) int {
 
 // metaNames are the metadata that sources give.
 var metaNames = map[string]bool{"@path": true, "@offset": true, "@split": true, "@received": true, "@source": true, "@host": true,
-	"@topic": true, "@queue": true, "@keys": true, "@tags": true, "@properties": true, "@born": true, "@stored": true}
+	"@topic": true, "@broker": true, "@queue": true, "@keys": true, "@tags": true, "@properties": true, "@born": true, "@stored": true, "@branch": true}
 
 // IsMeta tells whether a field is metadata (`@path`, `@offset`, ...): usable in
 // expressions, never shipped. `@timestamp`, and other names with an @ that come with

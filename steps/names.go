@@ -1,6 +1,10 @@
 package steps
 
-import "github.com/rsetl/rsetl/record"
+import (
+	"strings"
+
+	"github.com/rsetl/rsetl/record"
+)
 
 // Name is a field that the data has named: where its values go.
 type Name struct {
@@ -156,12 +160,33 @@ func (n *Names) Get(i int, f *Name) record.Value {
 	return n.b.Lookup(i, f.Path)
 }
 
-// FieldName makes a key that comes with the data a field at the record's top: metadata's names are kept apart.
+// FieldName makes a key that comes with the data a field at the record's top: metadata's names are kept apart, and `[a][b]`,
+// as Logstash writes names, is a.b.
 func FieldName(key []byte) string {
+	if len(key) > 2 && key[0] == '[' && key[len(key)-1] == ']' {
+		if name := unbracket(key); name != "" {
+			key = []byte(name)
+		}
+	}
 	if record.IsMeta(string(key)) {
 		return "at_" + string(key[1:])
 	}
 	return string(key)
+}
+
+// unbracket gives the path of a name that is all parts in brackets, "" where it is none.
+func unbracket(key []byte) string {
+	var b strings.Builder
+	for _, part := range strings.Split(string(key[1:len(key)-1]), "][") {
+		if part == "" || strings.ContainsAny(part, "[]") {
+			return ""
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }
 
 // Below takes away a path, and all that lies below it, from records: for steps that put an object there.

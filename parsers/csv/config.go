@@ -39,6 +39,7 @@ type Config struct {
 	SkipEmpty    bool               `yaml:"skip_empty_columns" doc:"An empty value makes no field."`
 	SkipRows     bool               `yaml:"skip_empty_rows" doc:"An empty text is left as it is, instead of being a failure."`
 	Autogenerate *bool              `yaml:"autogenerate_column_names" doc:"What to do with columns beyond those listed: true names them column1, column2 and so on, false leaves them out. By default a row that has some fails where columns are listed; else they are named."`
+	Autodetect   bool               `yaml:"autodetect_column_names" doc:"The first row of each split (file) names its columns, in place of columns; it is dropped and counts as filtered. The rows are then parsed one after the other, on one core."`
 	Convert      config.Map[target] `yaml:"convert" doc:"Types of columns: integer, float, boolean, date (2024-01-02), date_time (2024-01-02T03:04:05Z)."`
 	MaxColumns   int                `yaml:"max_columns" doc:"The most columns that a row may have." default:"10000" min:"1"`
 
@@ -61,8 +62,7 @@ func (t *target) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 // JSONSchema lists the types.
 func (target) JSONSchema() map[string]any { return map[string]any{"type": "string", "enum": types} }
 
-var foreign = steps.Foreign{"source": "field", "autodetect_column_names": "`columns: […]`: a row must not depend on which one was read first",
-	"autogenerate_column_name": "autogenerate_column_names"}
+var foreign = steps.Foreign{"source": "field", "autogenerate_column_name": "autogenerate_column_names"}
 
 var _ steps.Config = (*Config)(nil)
 
@@ -86,6 +86,9 @@ func (k *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	}
 	if record.IsMeta(k.Target.Name) {
 		c.Errorf(k.Target.Node, "target: %s is metadata and can't be set", k.Target.Name)
+	}
+	if k.Autodetect && len(k.Columns) > 0 {
+		c.Errorf(n, "columns and autodetect_column_names: want one of them")
 	}
 	if k.Separator == "" || !utf8.ValidString(k.Separator) {
 		c.Errorf(n, "separator: want at least one character")
@@ -124,6 +127,9 @@ func (k *Config) path(column string) string {
 	return column
 }
 
+// Stateful tells that the step must see the rows in order, see pipeline.Stage.
+func (k *Config) Stateful() bool { return k.Autodetect }
+
 // auto tells whether columns without a name get one.
 func (k *Config) auto() bool {
 	if k.Autogenerate != nil {
@@ -141,7 +147,7 @@ func (k *Config) Declare(d *steps.Decl) {
 	case k.Target.Name != "":
 		d.Write(k.Target.Name, expr.Type{})
 		d.WriteUnder = append(d.WriteUnder, k.Target.Name)
-	case k.auto():
+	case k.auto() || k.Autodetect:
 		d.WriteAny = true
 	}
 }
@@ -178,6 +184,10 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 			s.below = steps.NewBelow(b.Table, m.target)
 		}
 		s.each = s.one
+		if k.Autodetect {
+			s.head = &headed{step: s, name: b.Name, heads: map[string][]string{}, changed: map[string]bool{}}
+			return s.head
+		}
 		return s
 	}, nil
 }

@@ -38,6 +38,7 @@ type step struct {
 	b     *record.Batch
 	vals  []record.Value
 	key   []byte
+	head  *headed // with autodetect_column_names
 }
 
 func (s *step) Apply(b *record.Batch) {
@@ -71,6 +72,16 @@ func (s *step) one(i int) record.Outcome {
 	if msg := s.row(in, src); msg != "" {
 		b.Fail(i, msg)
 		return record.Failed
+	}
+	if s.head != nil {
+		if s.head.header(i) {
+			return record.Drop
+		}
+		if s.below != nil {
+			s.below.Clear(b, i)
+		}
+		s.head.named(i)
+		return record.Keep
 	}
 	if s.skipHeader && s.isHeader() {
 		return record.Drop

@@ -19,11 +19,14 @@ func init() {
 		Doc: config.Doc{
 			Summary: "Makes a time of a text: the event's time, `@timestamp`, unless another target is given.",
 			Details: "Formats are tried in order: `ISO8601`, `UNIX` (seconds, with a fraction or without), `UNIX_MS`, `UNIX_US`, `UNIX_NS`, `TAI64N`, a format of strftime such as `%d/%b/%Y:%H:%M:%S %z`, or a pattern: " +
-				"`yyyy` year (`yy`: two digits, of a year at most 19 years ahead), `MM` month, `MMM` its name in `locale`, in any case of letters and shortened or not, `dd` day, `DDD` day of the year, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, " +
-				"`SSS` fraction (up to nine digits, which are kept), `EEE` the day's name (read, not checked), `xxxx` year of weeks, `ww` its week, `e` day of the week from Monday, 1, `G` era, `Z` offset, `z` or `ZZZ` zone; other texts in single quotes. A blank stands for one or more.\n\n" +
-				"A text without offset is in `zone` (the pipeline's by default); of a time that comes twice when clocks go back the first is meant. Without a year it is the latest year that puts the time at most a day ahead " +
-				"of now: December read in January is last year's. A text without a date fails, it is never silently the first of January; with `today: true` it is today's. " +
-				"A leap second, 23:59:60, is the second after it. A field that is a time already is taken as it is.",
+				"`yyyy` year (`yy`: two digits, of a year at most 19 years ahead), `MM` month, `MMM` its name or short name in `locale`, as that language writes it, or all in small or capital letters, `dd` day, `DDD` day of the year, `HH` hour, `hh` hour of twelve with `a` for AM and PM, `mm` minute, `ss` second, " +
+				"`SSS` fraction (as many digits as letters or fewer; nine are kept), `EEE` the day's name (read, not checked), `xxxx` year of weeks, `ww` its week, `e` day of the week from Monday, 1, `G` era, `Z` offset, `z` or `ZZZ` zone; other texts in single quotes. A day or hour of one letter may be filled with a blank, as in `Feb  4`.\n\n" +
+				"A text without offset is in `zone` (the pipeline's by default); of a time that comes twice when clocks go back the first is meant, unless an abbreviation such as EST tells; one that clocks leave out is a failure. " +
+				"The abbreviations of American zones, read by `z`, mean the zone with its summer time. Without a year it is the latest year that puts the time at most a day ahead " +
+				"of now: December read in January is last year's (see `without_year`). A text without a date fails, it is never silently the first of January; with `today: true` it is today's. " +
+				"A wrong day's name moves nothing. A field that is a time already is taken as it is.\n\n" +
+				"With `lenient: true` names of months and days are read in any case of letters, shortened or not, with a point or without; a blank in a pattern stands for one or more; a fraction may have more digits than letters, and follow a comma in `UNIX`; " +
+				"24:00:00 is the next midnight, a leap second, 23:59:60, the second after it, and a time that clocks leave out is taken with the offset of before.",
 			Example: "- date: {field: timestamp, formats: ['dd/MMM/yyyy:HH:mm:ss Z']}",
 		},
 		New:     func() steps.Config { return &Config{} },
@@ -39,6 +42,8 @@ type Config struct {
 	Zone    zoneText        `yaml:"zone" doc:"The zone of texts without one, an IANA name or an offset; %{field} takes it from the record. The pipeline's by default."`
 	Locale  string          `yaml:"locale" doc:"The language of the names of months and days, such as fr or pt-BR." default:"en"`
 	Today   bool            `yaml:"today" doc:"A format without a date means today, in its zone."`
+	Lenient bool            `yaml:"lenient" doc:"Read more than the formats say: see above."`
+	NoYear  noYear          `yaml:"without_year" doc:"The year of a format without one: recent is the latest that puts the time at most a day ahead of now; calendar is Logstash's: this year, but last year's December in January, and next year's January in December; a text without a date is 1 January then." default:"recent"`
 
 	parsers []parser
 	formats []string
@@ -80,6 +85,22 @@ func location(name string) *time.Location {
 	return loc
 }
 
+// noYear is how a year is found that a text doesn't have.
+type noYear string
+
+func (y *noYear) UnmarshalConfig(c *config.Context, n *yaml.Node) {
+	s, ok := c.Scalar(n, "recent or calendar")
+	if ok && s != "recent" && s != "calendar" {
+		c.Errorf(n, "want recent or calendar, got %q%s", s, config.Meant(s, []string{"recent", "calendar"}))
+	}
+	*y = noYear(s)
+}
+
+// JSONSchema lists the ways.
+func (noYear) JSONSchema() map[string]any {
+	return map[string]any{"type": "string", "enum": []string{"recent", "calendar"}}
+}
+
 var _ steps.Config = (*Config)(nil)
 
 func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
@@ -105,7 +126,7 @@ func (d *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 			if !ok {
 				return
 			}
-			p, err := compile(s, names)
+			p, err := compile(s, names, d.Lenient)
 			if err != nil {
 				hint := ""
 				if m := config.Nearest(s, []string{"ISO8601", "UNIX", "UNIX_MS", "UNIX_US", "UNIX_NS", "TAI64N"}); m != "" {
@@ -137,7 +158,7 @@ func (d *Config) Build(b *steps.Build) (steps.Maker, error) {
 	if d.Zone.loc != nil {
 		zone = d.Zone.loc
 	}
-	s := &step{field: b.Slot(d.Field.Name), target: b.Slot(d.Target.Name), parsers: d.parsers, clock: clock{now: b.Now, zone: zone, today: d.Today},
+	s := &step{field: b.Slot(d.Field.Name), target: b.Slot(d.Target.Name), parsers: d.parsers, clock: clock{now: b.Now, zone: zone, today: d.Today, lenient: d.Lenient, calendar: d.NoYear == "calendar"},
 		zone: b.Template(&d.Zone.tmpl), reason: "date: the text has none of the formats " + strings.Join(d.formats, ", ")}
 	return func() steps.Step {
 		w := *s

@@ -49,6 +49,12 @@ func iso8601(p []byte, c *clock) (record.Value, bool) {
 	return isoTime(p, c)
 }
 
+// IsISO8601 tells whether a text is what the format ISO8601 reads.
+func IsISO8601(p []byte) bool {
+	_, ok := iso8601(p, &clock{now: time.Now, zone: time.UTC})
+	return ok
+}
+
 // isoTime reads any of ISO 8601's forms of a date, with a time or without: yyyy, yyyy-MM, yyyy-MM-dd, yyyy-DDD, yyyy-Www[-e],
 // years with a sign, then `T` or a blank and HH[:mm[:ss]] with a fraction of seconds, and an offset.
 func isoTime(p []byte, c *clock) (record.Value, bool) {
@@ -76,10 +82,14 @@ func isoTime(p []byte, c *clock) (record.Value, bool) {
 	if len(p) > 0 && (p[0] == '-' || p[0] == '+') {
 		at = 1
 	}
-	if digits(at) != 4 {
+	if len(p) > 0 && p[0] == 'T' && c.calendar {
+		t.year, at = 1970, -4
+	} else if digits(at) != 4 {
 		return record.Value{}, false
 	}
-	t.year, _ = num(at, 4)
+	if at >= 0 {
+		t.year, _ = num(at, 4)
+	}
 	if at == 1 && p[0] == '-' {
 		t.year = -t.year
 	}
@@ -134,7 +144,7 @@ func isoTime(p []byte, c *clock) (record.Value, bool) {
 				}
 				at += 3
 				if at < len(p) && (p[at] == '.' || p[at] == ',') {
-					o := op{kind: 'S', n: 9}
+					o := op{kind: 'S', n: 9, max: 9}
 					if at = o.read(p, at+1, &t); at < 0 {
 						return record.Value{}, false
 					}
@@ -184,7 +194,7 @@ func tai64n(p []byte, _ *clock) (record.Value, bool) {
 }
 
 // unixTime reads a count since 1970 of units of 10^-scale seconds, with a fraction or without.
-func unixTime(scale int) parser {
+func unixTime(scale int, lenient bool) parser {
 	return func(p []byte, _ *clock) (record.Value, bool) {
 		i, neg := 0, false
 		if len(p) > 0 && (p[0] == '-' || p[0] == '+') {
@@ -208,7 +218,7 @@ func unixTime(scale int) parser {
 		}
 		sec, nsec, digits := n/unit, n%unit*(1_000_000_000/unit), scale
 		if i < len(p) {
-			if p[i] != '.' && p[i] != ',' || i+1 == len(p) {
+			if p[i] != '.' && (p[i] != ',' || !lenient) || i+1 == len(p) {
 				return record.Value{}, false
 			}
 			place := 1_000_000_000 / unit / 10

@@ -11,34 +11,36 @@ import (
 // locale is a language's names, in small letters, as dates have them. A name that has several forms has them with | between.
 type locale struct {
 	months, days, halves []string
+
+	writtenMonths, writtenDays [][]string // every spelling that is read where not lenient
 }
 
 func words(s string) []string { return strings.Fields(s) }
 
 // locales are the languages by their ISO 639 code, English excepted. Weeks begin with Monday.
 var locales = map[string]*locale{
-	"cs": {words("ledna|leden února|únor března|březen dubna|duben května|květen června|červen července|červenec srpna|srpen září října|říjen listopadu|listopad prosince|prosinec"), words("pondělí|po úterý|út středa|st čtvrtek|čt pátek|pá sobota|so neděle|ne"), words("dop odp")},
-	"da": {words("januar februar marts april maj juni juli august september oktober november december"), words("mandag tirsdag onsdag torsdag fredag lørdag søndag"), nil},
-	"de": {words("januar|jänner februar märz|mrz april mai juni juli august september oktober november dezember"), words("montag|mo dienstag|di mittwoch|mi donnerstag|do freitag|fr samstag|sa|sonnabend sonntag|so"), nil},
-	"el": {words("ιανουαρίου|ιανουάριος φεβρουαρίου|φεβρουάριος μαρτίου|μάρτιος|μαΐρ απριλίου|απρίλιος μαΐου|μάιος|μαΐ ιουνίου|ιούνιος ιουλίου|ιούλιος αυγούστου|αύγουστος σεπτεμβρίου|σεπτέμβριος οκτωβρίου|οκτώβριος νοεμβρίου|νοέμβριος δεκεμβρίου|δεκέμβριος"), words("δευτέρα τρίτη τετάρτη πέμπτη παρασκευή σάββατο κυριακή"), words("π.μ. μ.μ.")},
-	"es": {words("enero febrero marzo abril mayo junio julio agosto septiembre|setiembre octubre noviembre diciembre"), words("lunes martes miércoles jueves viernes sábado domingo"), nil},
-	"fi": {words("tammikuuta|tammikuu helmikuuta|helmikuu maaliskuuta|maaliskuu huhtikuuta|huhtikuu toukokuuta|toukokuu kesäkuuta|kesäkuu heinäkuuta|heinäkuu elokuuta|elokuu syyskuuta|syyskuu lokakuuta|lokakuu marraskuuta|marraskuu joulukuuta|joulukuu"), words("maanantai|ma tiistai|ti keskiviikko|ke torstai|to perjantai|pe lauantai|la sunnuntai|su"), words("ap ip")},
-	"fr": {words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"), words("lundi mardi mercredi jeudi vendredi samedi dimanche"), nil},
-	"hu": {words("január február március április május június július augusztus szeptember október november december"), words("hétfő|h kedd|k szerda|sze csütörtök|cs péntek|p szombat|szo vasárnap|v"), words("de du")},
-	"id": {words("januari februari maret april mei juni juli agustus september oktober november desember"), words("senin selasa rabu kamis jumat sabtu minggu"), nil},
-	"it": {words("gennaio febbraio marzo aprile maggio|mag giugno luglio agosto settembre|set ottobre novembre dicembre"), words("lunedì martedì mercoledì giovedì venerdì sabato domenica"), nil},
-	"ja": {words("1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月"), words("月曜日|月 火曜日|火 水曜日|水 木曜日|木 金曜日|金 土曜日|土 日曜日|日"), words("午前 午後")},
-	"ko": {words("1월 2월 3월 4월 5월 6월 7월 8월 9월 10월 11월 12월"), words("월요일|월 화요일|화 수요일|수 목요일|목 금요일|금 토요일|토 일요일|일"), words("오전 오후")},
-	"nb": {words("januar februar mars april mai juni juli august september oktober november desember"), words("mandag tirsdag onsdag torsdag fredag lørdag søndag"), nil},
-	"nl": {words("januari februari maart|mrt april mei juni juli augustus september oktober november december"), words("maandag|ma dinsdag|di woensdag|wo donderdag|do vrijdag|vr zaterdag|za zondag|zo"), nil},
-	"pl": {words("stycznia|styczeń lutego|luty marca|marzec kwietnia|kwiecień maja|maj czerwca|czerwiec lipca|lipiec sierpnia|sierpień września|wrzesień października|październik listopada|listopad grudnia|grudzień"), words("poniedziałek|pon wtorek|wt środa|śr czwartek|czw piątek|pt sobota|sob niedziela|nd"), nil},
-	"pt": {words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"), words("segunda-feira|segunda terça-feira|terça quarta-feira|quarta quinta-feira|quinta sexta-feira|sexta sábado domingo"), nil},
-	"ro": {words("ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie|noi decembrie"), words("luni marți miercuri joi vineri sâmbătă duminică"), nil},
-	"ru": {words("января|январь февраля|февраль марта|март апреля|апрель мая|май июня|июнь июля|июль августа|август сентября|сентябрь октября|октябрь ноября|ноябрь декабря|декабрь"), words("понедельник|пн вторник|вт среда|ср четверг|чт пятница|пт суббота|сб воскресенье|вс"), nil},
-	"sv": {words("januari februari mars april maj juni juli augusti september oktober november december"), words("måndag tisdag onsdag torsdag fredag lördag söndag"), words("fm em")},
-	"tr": {words("ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık"), words("pazartesi|pzt salı çarşamba perşembe cuma cumartesi|cmt pazar"), words("öö ös")},
-	"uk": {words("січня|січень лютого|лютий березня|березень квітня|квітень травня|травень червня|червень липня|липень серпня|серпень вересня|вересень жовтня|жовтень листопада|листопад грудня|грудень"), words("понеділок|пн вівторок|вт середа|ср четвер|чт пʼятниця|пт субота|сб неділя|нд"), words("дп пп")},
-	"zh": {words("1月|一月 2月|二月 3月|三月 4月|四月 5月|五月 6月|六月 7月|七月 8月|八月 9月|九月 10月|十月 11月|十一月 12月|十二月"), words("星期一|周一 星期二|周二 星期三|周三 星期四|周四 星期五|周五 星期六|周六 星期日|周日"), words("上午 下午")},
+	"cs": {months: words("ledna|leden února|únor března|březen dubna|duben května|květen června|červen července|červenec srpna|srpen září října|říjen listopadu|listopad prosince|prosinec"), days: words("pondělí|po úterý|út středa|st čtvrtek|čt pátek|pá sobota|so neděle|ne"), halves: words("dop odp")},
+	"da": {months: words("januar februar marts april maj juni juli august september oktober november december"), days: words("mandag tirsdag onsdag torsdag fredag lørdag søndag"), halves: nil},
+	"de": {months: words("januar|jänner februar märz|mrz april mai juni juli august september oktober november dezember"), days: words("montag|mo dienstag|di mittwoch|mi donnerstag|do freitag|fr samstag|sa|sonnabend sonntag|so"), halves: nil},
+	"el": {months: words("ιανουαρίου|ιανουάριος φεβρουαρίου|φεβρουάριος μαρτίου|μάρτιος|μαΐρ απριλίου|απρίλιος μαΐου|μάιος|μαΐ ιουνίου|ιούνιος ιουλίου|ιούλιος αυγούστου|αύγουστος σεπτεμβρίου|σεπτέμβριος οκτωβρίου|οκτώβριος νοεμβρίου|νοέμβριος δεκεμβρίου|δεκέμβριος"), days: words("δευτέρα τρίτη τετάρτη πέμπτη παρασκευή σάββατο κυριακή"), halves: words("π.μ. μ.μ.")},
+	"es": {months: words("enero febrero marzo abril mayo junio julio agosto septiembre|setiembre octubre noviembre diciembre"), days: words("lunes martes miércoles jueves viernes sábado domingo"), halves: nil},
+	"fi": {months: words("tammikuuta|tammikuu helmikuuta|helmikuu maaliskuuta|maaliskuu huhtikuuta|huhtikuu toukokuuta|toukokuu kesäkuuta|kesäkuu heinäkuuta|heinäkuu elokuuta|elokuu syyskuuta|syyskuu lokakuuta|lokakuu marraskuuta|marraskuu joulukuuta|joulukuu"), days: words("maanantai|ma tiistai|ti keskiviikko|ke torstai|to perjantai|pe lauantai|la sunnuntai|su"), halves: words("ap ip")},
+	"fr": {months: words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre"), days: words("lundi mardi mercredi jeudi vendredi samedi dimanche"), halves: nil},
+	"hu": {months: words("január február március április május június július augusztus szeptember október november december"), days: words("hétfő|h kedd|k szerda|sze csütörtök|cs péntek|p szombat|szo vasárnap|v"), halves: words("de du")},
+	"id": {months: words("januari februari maret april mei juni juli agustus september oktober november desember"), days: words("senin selasa rabu kamis jumat sabtu minggu"), halves: nil},
+	"it": {months: words("gennaio febbraio marzo aprile maggio|mag giugno luglio agosto settembre|set ottobre novembre dicembre"), days: words("lunedì martedì mercoledì giovedì venerdì sabato domenica"), halves: nil},
+	"ja": {months: words("1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月"), days: words("月曜日|月 火曜日|火 水曜日|水 木曜日|木 金曜日|金 土曜日|土 日曜日|日"), halves: words("午前 午後")},
+	"ko": {months: words("1월 2월 3월 4월 5월 6월 7월 8월 9월 10월 11월 12월"), days: words("월요일|월 화요일|화 수요일|수 목요일|목 금요일|금 토요일|토 일요일|일"), halves: words("오전 오후")},
+	"nb": {months: words("januar februar mars april mai juni juli august september oktober november desember"), days: words("mandag tirsdag onsdag torsdag fredag lørdag søndag"), halves: nil},
+	"nl": {months: words("januari februari maart|mrt april mei juni juli augustus september oktober november december"), days: words("maandag|ma dinsdag|di woensdag|wo donderdag|do vrijdag|vr zaterdag|za zondag|zo"), halves: nil},
+	"pl": {months: words("stycznia|styczeń lutego|luty marca|marzec kwietnia|kwiecień maja|maj czerwca|czerwiec lipca|lipiec sierpnia|sierpień września|wrzesień października|październik listopada|listopad grudnia|grudzień"), days: words("poniedziałek|pon wtorek|wt środa|śr czwartek|czw piątek|pt sobota|sob niedziela|nd"), halves: nil},
+	"pt": {months: words("janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro"), days: words("segunda-feira|segunda terça-feira|terça quarta-feira|quarta quinta-feira|quinta sexta-feira|sexta sábado domingo"), halves: nil},
+	"ro": {months: words("ianuarie februarie martie aprilie mai iunie iulie august septembrie octombrie noiembrie|noi decembrie"), days: words("luni marți miercuri joi vineri sâmbătă duminică"), halves: nil},
+	"ru": {months: words("января|январь февраля|февраль марта|март апреля|апрель мая|май июня|июнь июля|июль августа|август сентября|сентябрь октября|октябрь ноября|ноябрь декабря|декабрь"), days: words("понедельник|пн вторник|вт среда|ср четверг|чт пятница|пт суббота|сб воскресенье|вс"), halves: nil},
+	"sv": {months: words("januari februari mars april maj juni juli augusti september oktober november december"), days: words("måndag tisdag onsdag torsdag fredag lördag söndag"), halves: words("fm em")},
+	"tr": {months: words("ocak şubat mart nisan mayıs haziran temmuz ağustos eylül ekim kasım aralık"), days: words("pazartesi|pzt salı çarşamba perşembe cuma cumartesi|cmt pazar"), halves: words("öö ös")},
+	"uk": {months: words("січня|січень лютого|лютий березня|березень квітня|квітень травня|травень червня|червень липня|липень серпня|серпень вересня|вересень жовтня|жовтень листопада|листопад грудня|грудень"), days: words("понеділок|пн вівторок|вт середа|ср четвер|чт пʼятниця|пт субота|сб неділя|нд"), halves: words("дп пп")},
+	"zh": {months: words("1月|一月 2月|二月 3月|三月 4月|四月 5月|五月 6月|六月 7月|七月 8月|八月 9月|九月 10月|十月 11月|十一月 12月|十二月"), days: words("星期一|周一 星期二|周二 星期三|周三 星期四|周四 星期五|周五 星期六|周六 星期日|周日"), halves: words("上午 下午")},
 }
 
 // localeOf finds a language by a name such as fr, fr-FR or fr_FR.utf8; nil is English.
@@ -54,7 +56,9 @@ func localeOf(name string) (*locale, error) {
 		lang = "nb"
 	}
 	if l, ok := locales[lang]; ok {
-		return l, nil
+		with, w := *l, written[lang]
+		with.writtenMonths, with.writtenDays = forms(w[0], w[1]), forms(w[2], w[3])
+		return &with, nil
 	}
 	known := []string{"en"}
 	for k := range locales {

@@ -2,6 +2,7 @@ package date
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ type clock struct {
 	now   func() time.Time
 	zone  *time.Location
 	today bool // a format without a date means today
+	// lenient takes leap seconds, 24:00:00 and times that clocks leave out; calendar is how a year is found that is not there.
+	lenient, calendar bool
 
 	// Now, taken once a batch: seconds since 1970, and the year in UTC. 0: not taken yet.
 	sec  int64
@@ -33,23 +36,23 @@ func (c *clock) take() {
 }
 
 // utc turns local seconds since 1970 into an instant. A time that comes twice, as clocks go back, is the earlier one;
-// one that is left out is taken with the offset of before, so that it lies an hour later.
-func (c *clock) utc(local int64, zone *time.Location) int64 {
+// one that is left out is none or, where lenient, taken with the offset of before, so that it lies an hour later.
+func (c *clock) utc(local int64, zone *time.Location) (sec int64, ok bool) {
 	if zone == time.UTC {
-		return local
+		return local, true
 	}
 	if zone == c.zone && local >= c.from && local < c.to {
-		return local - c.offset
+		return local - c.offset, true
 	}
 	_, before := time.Unix(local-86400, 0).In(zone).Zone()
-	sec := local - int64(before)
+	sec = local - int64(before)
 	at := time.Unix(sec, 0).In(zone)
 	if _, off := at.Zone(); off != before {
 		// The clock has changed in between. The first of the two times would have had the offset before.
 		if later := time.Unix(local-int64(off), 0).In(zone); offset(later) == off {
-			return local - int64(off)
+			return local - int64(off), true
 		}
-		return sec
+		return sec, c.lenient
 	}
 	if zone == c.zone {
 		start, end := at.ZoneBounds()
@@ -62,25 +65,25 @@ func (c *clock) utc(local int64, zone *time.Location) int64 {
 			c.to = end.Unix() + int64(before) - day
 		}
 	}
-	return sec
+	return sec, true
 }
 
 func offset(t time.Time) int { _, off := t.Zone(); return off }
 
 // compile makes the parser of one format: ISO8601, UNIX, UNIX_MS, UNIX_US, UNIX_NS, TAI64N, one of strftime's or a pattern of
 // Joda's letters. Names are the locale's; nil: English.
-func compile(format string, names *locale) (parser, error) {
+func compile(format string, names *locale, lenient bool) (parser, error) {
 	switch format {
 	case "ISO8601":
 		return iso8601, nil
 	case "UNIX":
-		return unixTime(0), nil
+		return unixTime(0, lenient), nil
 	case "UNIX_MS":
-		return unixTime(3), nil
+		return unixTime(3, lenient), nil
 	case "UNIX_US":
-		return unixTime(6), nil
+		return unixTime(6, lenient), nil
 	case "UNIX_NS":
-		return unixTime(9), nil
+		return unixTime(9, lenient), nil
 	case "TAI64N":
 		return tai64n, nil
 	}
@@ -93,16 +96,22 @@ func compile(format string, names *locale) (parser, error) {
 		return nil, err
 	}
 	for i := range ops {
-		ops[i].names = names
+		o := &ops[i]
+		o.names, o.loose = names, lenient
+		if o.kind == 'S' && lenient && (i+1 == len(ops) || !numeric(ops[i+1])) {
+			o.max = max(o.max, 9)
+		}
 	}
 	quick := fixedOf(ops)
+	// What Logstash takes for a pattern with a year is one with the letter y; strftime's are our own.
+	calendarYear := !isStrftime(format) && !slices.ContainsFunc(ops, func(o op) bool { return o.kind == 'y' })
 	return func(p []byte, c *clock) (record.Value, bool) {
 		if quick != nil {
 			if v, ok := quick.read(p, c); ok {
 				return v, true
 			}
 		}
-		t := stamp{month: 1, day: 1, zoneAt: noZone}
+		t := stamp{month: 1, day: 1, zoneAt: noZone, noYear: calendarYear}
 		at := 0
 		for i := range ops {
 			if at = ops[i].read(p, at, &t); at < 0 {
@@ -125,6 +134,7 @@ type op struct {
 	max  int // the most digits it may have
 
 	names *locale // nil: English
+	loose bool    // reads more than the pattern says
 }
 
 // letters are Joda's: y year, M month, d day, H 0-23, h 1-12, k 1-24, K 0-11, m minute, s second, S fraction, a AM/PM,
@@ -195,7 +205,7 @@ func parseFormat(f string) ([]op, error) {
 		case 'e':
 			o.max = 1
 		case 'S':
-			o.max = 9
+			o.max = o.n
 		case 'D':
 			o.max = 3
 		default:
@@ -232,6 +242,9 @@ type stamp struct {
 	pm, half         bool // half: the hour is of 12
 	zoneAt           int  // offset in seconds; noZone
 	zone             *time.Location
+	told             bool // the abbreviation has the offset told too, which counts where a time comes twice
+	toldAt           int
+	noYear           bool // the pattern has no y
 	yday             int
 	week, wday       int // of the weekyear, in year; 0: none was given
 	bc               bool
@@ -243,6 +256,12 @@ type stamp struct {
 func (o *op) read(p []byte, at int, t *stamp) int {
 	switch o.kind {
 	case 0:
+		if !o.loose {
+			if len(p)-at < len(o.lit) || string(p[at:at+len(o.lit)]) != o.lit {
+				return -1
+			}
+			return at + len(o.lit)
+		}
 		// One blank in a format stands for any number of them: `MMM  d` and `MMM d` read both.
 		for i := 0; i < len(o.lit); i++ {
 			if o.lit[i] == ' ' {
@@ -266,12 +285,7 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 	case 'M':
 		t.hasDate = true
 		if o.n >= 3 {
-			m, n := 0, 0
-			if o.names != nil {
-				m, n = find(p[at:], o.names.months)
-			} else {
-				m, n = name(p[at:], monthNames[:])
-			}
+			m, n := o.name(p[at:], true)
 			if n == 0 {
 				return -1
 			}
@@ -279,12 +293,7 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 			return at + n
 		}
 	case 'E':
-		d, n := 0, 0
-		if o.names != nil {
-			d, n = find(p[at:], o.names.days)
-		} else {
-			d, n = name(p[at:], dayNames[:])
-		}
+		d, n := o.name(p[at:], false)
 		if n == 0 {
 			return -1
 		}
@@ -342,10 +351,10 @@ func (o *op) read(p []byte, at int, t *stamp) int {
 		}
 		return readOffset(p, at, t)
 	case 'z':
-		return readZone(p, at, t)
+		return readAmerican(p, at, t)
 	case 'S':
 		n := at
-		for n < len(p) && n-at < max(o.n, 9) && p[n]-'0' <= 9 {
+		for n < len(p) && n-at < o.max && p[n]-'0' <= 9 {
 			if n-at < 9 {
 				t.nsec = t.nsec*10 + uint32(p[n]-'0')
 			}
@@ -488,6 +497,27 @@ func readOffset(p []byte, at int, t *stamp) int {
 var abbreviations = map[string]int{"UTC": 0, "GMT": 0, "Z": 0, "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6,
 	"PST": -8, "PDT": -7, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "WET": 0, "WEST": 1, "BST": 1, "MSK": 3, "JST": 9}
 
+// american are the abbreviations that stand for a zone with its summer time, and the offset that each tells.
+var american = map[string]struct {
+	zone  string
+	hours int
+}{"EST": {"America/New_York", -5}, "EDT": {"America/New_York", -4}, "CST": {"America/Chicago", -6}, "CDT": {"America/Chicago", -5},
+	"MST": {"America/Denver", -7}, "MDT": {"America/Denver", -6}, "PST": {"America/Los_Angeles", -8}, "PDT": {"America/Los_Angeles", -7}}
+
+// readAmerican is readZone, but for the American zones' abbreviations: `EST` in July is New York's summer time, since people
+// leave it there all the year.
+func readAmerican(p []byte, at int, t *stamp) int {
+	if len(p)-at >= 3 && (len(p)-at == 3 || !(p[at+3]|0x20 >= 'a' && p[at+3]|0x20 <= 'z' || p[at+3] == '/' || p[at+3]-'0' <= 9)) {
+		if a, ok := american[string(p[at:at+3])]; ok {
+			if loc, ok := zones.get([]byte(a.zone)); ok {
+				t.zone, t.told, t.toldAt = loc, true, a.hours*3600
+				return at + 3
+			}
+		}
+	}
+	return readZone(p, at, t)
+}
+
 // readZone reads an abbreviation or an IANA name.
 func readZone(p []byte, at int, t *stamp) int {
 	n := at
@@ -521,7 +551,7 @@ func (t *stamp) value(c *clock) (record.Value, bool) {
 	if t.bc {
 		t.year = 1 - t.year
 	}
-	if t.hour > 24 || t.hour == 24 && t.min+t.sec > 0 || t.min > 59 || t.sec > 60 {
+	if t.hour > 24 || t.hour == 24 && (t.min+t.sec > 0 || !c.lenient) || t.min > 59 || t.sec > 60 || t.sec == 60 && !c.lenient {
 		return record.Value{}, false
 	}
 	zone := t.zone
@@ -538,6 +568,10 @@ func (t *stamp) value(c *clock) (record.Value, bool) {
 		}
 	}
 	switch {
+	case c.calendar && t.noYear && (!c.today || t.hasDate):
+		if !t.calendar(c, zone, shift) {
+			return record.Value{}, false
+		}
 	case !t.hasDate:
 		if !c.today {
 			return record.Value{}, false
@@ -562,6 +596,39 @@ func (t *stamp) value(c *clock) (record.Value, bool) {
 	return record.MakeTime(sec-shift, t.nsec, t.digits), true
 }
 
+// calendar gives the time the year that Logstash gives one without: now's, or the one before or after at the turn of the year.
+func (t *stamp) calendar(c *clock, zone *time.Location, shift int64) bool {
+	c.take()
+	if t.week > 0 { // a week's day has a month and a day of its own
+		sec, ok := t.weekSeconds(c, time.UTC)
+		if !ok {
+			return false
+		}
+		_, m, d := time.Unix(sec, 0).UTC().Date()
+		t.month, t.day, t.week = int(m), d, 0
+	}
+	y, m, _ := time.Unix(c.sec+shift, 0).In(zone).Date()
+	month := time.Month(t.month)
+	if t.yday > 0 {
+		month = time.Date(2000, 1, t.yday, 0, 0, 0, 0, time.UTC).Month()
+	}
+	switch t.year = y; {
+	case month == time.December && m == time.January:
+		t.year--
+	case month == time.January && m == time.December:
+		t.year++
+	}
+	return true
+}
+
+// local turns local seconds into an instant.
+func (t *stamp) local(c *clock, sec int64, zone *time.Location) (int64, bool) {
+	if t.told && offset(time.Unix(sec-int64(t.toldAt), 0).In(zone)) == t.toldAt {
+		return sec - int64(t.toldAt), true
+	}
+	return c.utc(sec, zone)
+}
+
 // seconds are those since 1970; false where there is no such date.
 func (t *stamp) seconds(c *clock, zone *time.Location) (int64, bool) {
 	month, day := t.month, t.day
@@ -578,7 +645,7 @@ func (t *stamp) seconds(c *clock, zone *time.Location) (int64, bool) {
 	if month < 1 || month > 12 || day < 1 || day > daysIn(t.year, month) || t.year > 9999 {
 		return 0, false
 	}
-	return c.utc(days(t.year, month, day)*86400+int64(t.hour*3600+t.min*60+t.sec), zone), true
+	return t.local(c, days(t.year, month, day)*86400+int64(t.hour*3600+t.min*60+t.sec), zone)
 }
 
 // weekSeconds is seconds for a week of the weekyear: week 1 has its first Thursday, weeks begin with Monday.
@@ -596,7 +663,7 @@ func (t *stamp) weekSeconds(c *clock, zone *time.Location) (int64, bool) {
 	if t.week == 53 && monday+52*7 >= days(t.year+1, 1, 1)-3 { // the year has 52
 		return 0, false
 	}
-	return c.utc(day*86400+int64(t.hour*3600+t.min*60+t.sec), zone), true
+	return t.local(c, day*86400+int64(t.hour*3600+t.min*60+t.sec), zone)
 }
 
 func daysIn(y, m int) int {

@@ -96,7 +96,9 @@ func (f *fixed) read(p []byte, c *clock) (v record.Value, ok bool) {
 	}
 	month := 0
 	if f.name {
-		month = monthOf(p[f.month], p[f.month+1], p[f.month+2])
+		if month = monthOf(p[f.month], p[f.month+1], p[f.month+2]); mixed(p[f.month], p[f.month+1], p[f.month+2]) {
+			return v, false // letters of both cases, which is for the parts to judge
+		}
 	} else {
 		month = two(p, f.month)
 	}
@@ -125,6 +127,9 @@ func two(p []byte, at int) int {
 }
 
 var tens = [10]int{1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}
+
+// mixed tells whether three letters are in none of the cases abc, ABC and Abc.
+func mixed(a, b, c byte) bool { return (b^c)&0x20 != 0 || a&^b&0x20 != 0 }
 
 func monthOf(a, b, c byte) int {
 	switch uint32(a|0x20)<<16 | uint32(b|0x20)<<8 | uint32(c|0x20) {
@@ -165,7 +170,9 @@ func instant(century, year, month, day, hour, min, sec int, nsec uint32, digits 
 	local := days(year, month, day)*86400 + int64(hour*3600+min*60+sec)
 	if !withOffset {
 		if c.zone != time.UTC {
-			local = c.utc(local, c.zone)
+			if local, ok = c.utc(local, c.zone); !ok {
+				return v, false
+			}
 		}
 		return record.MakeTime(local, nsec, digits), true
 	}

@@ -16,7 +16,7 @@ func init() {
 			Summary: "Parses a JSON object and makes fields of its members.",
 			Details: "Nested objects become dotted paths, as everywhere; a key with a dot is a path too. Arrays, and objects within them, stay values. Whole numbers are BIGINT, others DOUBLE; " +
 				"what these would change is DECIMAL, up to 1000 digits. A field that is there already is replaced; of a key that comes twice in an object the last counts. " +
-				"A key that is the name of metadata, such as `@path`, becomes `at_path`.\n\n" +
+				"A key that is the name of metadata, such as `@path`, becomes `at_path`, and one like `[a][b]` is the path `a.b`.\n\n" +
 				"With `target` the object goes below that path, in place of all that was there, and the value may be of any type. " +
 				"Without, a value that is no object is a failure; so are text behind the value and nesting deeper than `max_depth`. A record that fails is left as it was.",
 			Example: "- json: message\n- json: {field: message, target: doc}",
@@ -32,6 +32,7 @@ type Config struct {
 	Target    steps.FieldPath `yaml:"target" doc:"The path below which the members go; the record itself by default."`
 	Replace   bool            `yaml:"replace" doc:"Take the parsed field away, unless the object has one of that name."`
 	MaxFields int             `yaml:"max_fields" doc:"The most members, those of nested objects included, that one record may have." default:"10000" min:"1"`
+	Checks    bool            `yaml:"event_checks" doc:"Check what has a meaning in Logstash's events: a top member @timestamp that is no ISO 8601 time becomes _@timestamp, and tags that are no texts fail the record."`
 	MaxDepth  int             `yaml:"max_depth" doc:"The deepest nesting that is accepted." default:"64" min:"1"`
 }
 
@@ -77,7 +78,7 @@ func (j *Config) Declare(d *steps.Decl) {
 }
 
 func (j *Config) Build(b *steps.Build) (steps.Maker, error) {
-	m := &maker{field: b.Slot(j.Field.Name), target: j.Target.Name, replace: j.Replace, depth: j.MaxDepth, fields: j.MaxFields, table: b.Table, live: b.Live}
+	m := &maker{field: b.Slot(j.Field.Name), target: j.Target.Name, replace: j.Replace, depth: j.MaxDepth, fields: j.MaxFields, checks: j.Checks && j.Target.Name == "", table: b.Table, live: b.Live}
 	if m.target != "" && b.Live(m.target) {
 		b.Slot(m.target)
 	}
@@ -99,6 +100,7 @@ type maker struct {
 	replace bool
 	depth   int
 	fields  int
+	checks  bool
 	table   *record.Table
 	live    func(string) bool
 }

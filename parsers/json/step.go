@@ -1,9 +1,12 @@
 package json
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/rsetl/rsetl/parsers/date"
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/steps"
 )
 
 // leaf is one field that the data has named: where it goes. A worker learns them as they come.
@@ -104,6 +107,12 @@ func (s *step) one(i int) record.Outcome {
 		b.Fail(i, s.failure(in))
 		return record.Failed
 	}
+	if s.checks {
+		if msg := s.check(); msg != "" {
+			b.Fail(i, msg)
+			return record.Failed
+		}
+	}
 	if s.replace {
 		b.Set(i, s.field, record.Value{})
 	}
@@ -130,6 +139,28 @@ func (s *step) one(i int) record.Outcome {
 		}
 	}
 	return record.Keep
+}
+
+// check does what event_checks says.
+func (s *step) check() string {
+	for k := range s.found {
+		f := &s.found[k]
+		switch f.leaf.name {
+		case "@timestamp":
+			if v := f.val; v.Kind() > record.Null && (v.Kind() != record.String || !date.IsISO8601(s.b.Bytes(v))) {
+				f.leaf = s.path("_@timestamp")
+			}
+		case "tags":
+			texts := f.val.Kind() <= record.Null || f.val.Kind() == record.String
+			if f.val.Kind() == record.Array {
+				texts = !slices.ContainsFunc(s.b.Items(f.val), func(e record.Value) bool { return e.Kind() != record.String })
+			}
+			if !texts {
+				return "json: tags is no text and no array of texts"
+			}
+		}
+	}
+	return ""
 }
 
 // text is the leaf's name in this batch's buffer.
@@ -278,8 +309,8 @@ func (s *step) member(in []byte, at int, o *object, before *member) (*member, in
 	if m == nil {
 		m = &member{key: string(key), quoted: string(in[at:end+1]) + ":"}
 		name := o.prefix + m.key
-		if o.prefix == "" && record.IsMeta(name) {
-			name = "at_" + name[1:]
+		if o.prefix == "" {
+			name = steps.FieldName(key)
 		}
 		m.leaf = s.path(name)
 		o.add(m)

@@ -54,6 +54,7 @@ type Config struct {
 	TransformKey      string                 `yaml:"transform_key" doc:"What to do with keys' letters." enum:"lowercase,uppercase,capitalize"`
 	TransformValue    string                 `yaml:"transform_value" doc:"What to do with values' letters." enum:"lowercase,uppercase,capitalize"`
 	Recursive         bool                   `yaml:"recursive" doc:"Parse values too; one that has pairs becomes an object."`
+	Checks            bool                   `yaml:"event_checks" doc:"A key that a Logstash event takes no text under fails the record: @timestamp, @metadata, and one with a bracket that is not all of the form [a][b]."`
 	MaxFields         int                    `yaml:"max_fields" doc:"The most pairs that one text may have." default:"10000" min:"1"`
 
 	layout layout
@@ -212,7 +213,7 @@ func constant(t *steps.Template) (string, bool) {
 }
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
-	m := &maker{layout: k.layout, field: b.Slot(k.Field.Name), target: k.Target.Name, dups: k.Duplicates, table: b.Table, live: b.Live}
+	m := &maker{layout: k.layout, field: b.Slot(k.Field.Name), target: k.Target.Name, dups: k.Duplicates, checks: k.Checks && k.Target.Name == "", table: b.Table, live: b.Live}
 	m.liveAll = k.Target.Name == "" || b.Live(k.Target.Name)
 	if k.Target.Name != "" && m.liveAll {
 		b.Slot(k.Target.Name)

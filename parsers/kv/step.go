@@ -70,6 +70,7 @@ type maker struct {
 	target           string
 	liveAll          bool
 	dups             bool
+	checks           bool
 	prefix           string
 	prefixTmpl       *expr.TemplateProgram
 	include, exclude filter
@@ -108,6 +109,7 @@ type step struct {
 	pre    []byte
 	folded []byte
 	full   []byte
+	bad    []byte // a key that event_checks fails
 	pairs  int
 	// sink takes pairs in place of the record: within a value.
 	open   [6]bool // by kind of quote or bracket: the rest of the text has none that closes
@@ -124,7 +126,7 @@ func newStep(m *maker) *step {
 	}
 	s.names = steps.NewNames(m.table, m.live, path)
 	s.each = s.one
-	s.direct = m.bare && !m.include.on && !m.exclude.on && m.prefix == "" && m.prefixTmpl == nil
+	s.direct = m.bare && !m.checks && !m.include.on && !m.exclude.on && m.prefix == "" && m.prefixTmpl == nil
 	return s
 }
 
@@ -135,6 +137,17 @@ func (s *step) Apply(b *record.Batch) {
 	s.b = nil
 }
 
+// eventName tells whether a Logstash event takes a text under that name.
+func eventName(key []byte) bool {
+	switch {
+	case string(key) == "@timestamp" || string(key) == "@metadata":
+		return false
+	case bytes.IndexByte(key, '[') < 0 && bytes.IndexByte(key, ']') < 0:
+		return true
+	}
+	return steps.FieldName(key) != string(key)
+}
+
 const tooMany = "kv: more than max_fields pairs"
 
 func (s *step) one(i int) record.Outcome {
@@ -143,7 +156,7 @@ func (s *step) one(i int) record.Outcome {
 	s.names.Begin()
 	s.rec++
 	s.i, s.pairs = i, 0
-	s.found, s.more = s.found[:0], s.more[:0]
+	s.found, s.more, s.bad = s.found[:0], s.more[:0], s.bad[:0]
 	s.pre = append(s.pre[:0], s.prefix...)
 	if s.prefixTmpl != nil {
 		s.pre, _ = s.prefixTmpl.Append(s.pre, &s.env, i)
@@ -163,6 +176,10 @@ func (s *step) one(i int) record.Outcome {
 		return record.Failed
 	default:
 		b.Fail(i, "kv: the field is no text but "+src.Kind().String())
+		return record.Failed
+	}
+	if len(s.bad) > 0 {
+		b.Fail(i, fmt.Sprintf("kv: %.80q is no name for a field of an event", s.bad))
 		return record.Failed
 	}
 	if !ok {
@@ -427,6 +444,9 @@ func (s *step) pair(in []byte, src record.Value, k0, k1, v0, v1 int, escaped boo
 	}
 	if s.include.on && !s.include.has(key, s, s.i) || s.exclude.on && s.exclude.has(key, s, s.i) {
 		return true
+	}
+	if s.checks && len(s.pre) == 0 && !eventName(key) {
+		s.bad = append(s.bad[:0], key...)
 	}
 	if len(s.pre) > 0 {
 		s.full = append(append(s.full[:0], s.pre...), key...)

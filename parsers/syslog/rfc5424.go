@@ -75,7 +75,7 @@ func (s *step) rfc5424(at int) mistake {
 		return mistake{"a blank is expected before the message", at}
 	}
 	at++
-	if bytes.HasPrefix(in[at:], bom) {
+	if !s.keepBOM && bytes.HasPrefix(in[at:], bom) {
 		at += len(bom)
 	}
 	s.setMessage(at)

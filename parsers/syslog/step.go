@@ -16,6 +16,7 @@ type maker struct {
 	format        string
 	iso           bool // rfc3164 takes RFC 3339's times
 	effort        bool
+	keepBOM       bool
 	labels        bool
 	now           func() time.Time
 	zone          *time.Location

@@ -38,6 +38,7 @@ type Config struct {
 	Timestamp  steps.FieldPath `yaml:"timestamp" doc:"The field that gets the message's time; @timestamp by default."`
 	Zone       string          `yaml:"zone" doc:"The zone of times without one, an IANA name; the pipeline's by default."`
 	BestEffort bool            `yaml:"best_effort" doc:"A message that breaks off being syslog keeps what was read up to there, instead of failing."`
+	KeepBOM    bool            `yaml:"keep_bom" doc:"Leave the byte order mark that RFC 5424 puts before a message in UTF-8."`
 	Labels     bool            `yaml:"labels" doc:"Add facility_label and severity_label, such as auth and error."`
 
 	loc *time.Location
@@ -123,7 +124,7 @@ func (k *Config) Declare(d *steps.Decl) {
 }
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
-	m := &maker{field: b.Slot(k.Field.Name), message: -1, time: -1, format: k.Format, iso: k.RFC3339, effort: k.BestEffort, labels: k.Labels, now: b.Now, zone: b.Zone}
+	m := &maker{field: b.Slot(k.Field.Name), message: -1, time: -1, format: k.Format, iso: k.RFC3339, effort: k.BestEffort, keepBOM: k.KeepBOM, labels: k.Labels, now: b.Now, zone: b.Zone}
 	if k.loc != nil {
 		m.zone = k.loc
 	}

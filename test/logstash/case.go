@@ -46,7 +46,8 @@ type Case struct {
 	Mistake string          `json:"error"`
 	Suspect any             `json:"suspect"`
 
-	Line int `json:"-"`
+	Line   int     `json:"-"`
+	Before []*Case `json:"-"` // those that the same filter object got before
 }
 
 // Object is a JSON object in the order of its keys. Values are *Object, []any, string, json.Number, bool, nil.
@@ -125,6 +126,7 @@ func Read(path string) ([]*Case, error) {
 	}
 	defer f.Close()
 	var out []*Case
+	instances := map[any][]*Case{}
 	in := bufio.NewScanner(f)
 	in.Buffer(nil, 16<<20)
 	for n := 1; in.Scan(); n++ {
@@ -157,6 +159,10 @@ func Read(path string) ([]*Case, error) {
 			c.Text = string(rawBytes(in.Input))
 		case c.Filter == "":
 			c.Filter = c.Codec
+		}
+		if id, ok := c.Instance.(string); ok && c.Filter == "csv" {
+			c.Before = instances[id]
+			instances[id] = append(instances[id], c)
 		}
 		out = append(out, c)
 	}

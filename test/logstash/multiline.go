@@ -16,7 +16,7 @@ import (
 )
 
 // charsets are Ruby's names of character sets that have other IANA names.
-var charsets = map[string]string{"CP1252": "windows-1252", "ASCII-8BIT": "utf-8"}
+var charsets = map[string]string{"CP1252": "windows-1252", "ASCII-8BIT": "us-ascii", "": "utf-8-escaped"}
 
 // rawBytes is a chunk as it came.
 func rawBytes(v any) []byte {
@@ -56,7 +56,7 @@ func runMultiline(c *Case) ([]string, error) {
 	}
 	common.Multiline = ml
 	newline := []byte("\n")
-	if cs := textOf(o.Get("charset")); cs != "" {
+	if cs := textOf(o.Get("charset")); true {
 		common.Encoding = cs
 		if to, ok := charsets[cs]; ok {
 			common.Encoding = to

@@ -43,14 +43,24 @@ func Run(c *Case) (*Result, error) {
 			return nil, fmt.Errorf("input_event: %w", err)
 		}
 	}
+	before := 0 // records that those before have given
 	r, failedAt, err := runSteps(steps, now, func(b *record.Batch) {
+		for _, e := range c.Before {
+			if v, err := parse(e.Input); err == nil {
+				setFields(b, b.Add(record.Position{Offset: int64(b.Len())}, record.Value{}), "", v.(*Object))
+				if !e.Cancelled {
+					before++
+				}
+			}
+		}
 		if in != nil {
-			setFields(b, b.Add(record.Position{}, record.Value{}), "", in.(*Object))
+			setFields(b, b.Add(record.Position{Offset: int64(b.Len())}, record.Value{}), "", in.(*Object))
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
+	r.Out = r.Out[min(before, len(r.Out)):]
 	r.Passes = failedAt >= 0 && steps[failedAt].passes
 	return r, nil
 }

@@ -13,7 +13,7 @@ import (
 func runSyslog(c *Case) ([]string, error) {
 	year, _ := strconv.Atoi(textOf(c.Options.Get("year")))
 	now := time.Date(max(year, 2024), 12, 31, 12, 0, 0, 0, time.UTC)
-	r, _, err := runSteps([]step{{kind: "syslog", body: m("field", "message", "format", c.Format, "timestamp", "timestamp", "best_effort", !c.Strict, "accept_rfc3339", truth(c.Options.Get("accept_rfc3339")))}}, now,
+	r, _, err := runSteps([]step{{kind: "syslog", body: m("field", "message", "format", c.Format, "timestamp", "timestamp", "best_effort", !c.Strict, "keep_bom", true, "accept_rfc3339", truth(c.Options.Get("accept_rfc3339")))}}, now,
 		func(b *record.Batch) {
 			b.SetNamed(b.Add(record.Position{}, record.Value{}), b.PutString("message"), b.PutString(c.Text))
 		})

@@ -75,6 +75,17 @@ func field(ref string) string {
 	return strings.Join(ps, ".")
 }
 
+// name is a reference as remove, add and rename have it: a path, an array's element, or a template.
+func name(ref string) string {
+	if strings.Contains(ref, "%{") {
+		return template(ref)
+	}
+	if a, at, ok := element(ref); ok {
+		return fmt.Sprintf("%s[%d]", a, at)
+	}
+	return field(ref)
+}
+
 // element splits a reference to an array's element; ok is false where it is none.
 func element(ref string) (array string, at int, ok bool) {
 	ps := parts(ref)
@@ -114,7 +125,7 @@ func Translate(c *Case) []step {
 	case "csv":
 		out = csv(o)
 	case "json":
-		out = one("json", m("field", source(o)), o, "target", "target")
+		out = one("json", m("field", source(o), "event_checks", true), o, "target", "target")
 		out[0].passes = truth(o.Get("skip_on_invalid_json"))
 	case "split":
 		body := m()
@@ -133,7 +144,7 @@ func Translate(c *Case) []step {
 	case "date":
 		out = date(o)
 	case "dissect":
-		out = dissect(o)
+		out = dissect(c)
 	case "mutate":
 		out = mutate(o)
 	default:
@@ -177,6 +188,7 @@ func one(kind string, body *yaml.Node, o *Object, renamed ...string) []step {
 func kv(o *Object) []step {
 	out := one("kv", m("field", source(o)), o, "target", "target")
 	body := out[0].body
+	put(body, "event_checks", true)
 	out[0].passes = true
 	for _, k := range o.Keys {
 		v := o.Vals[k]
@@ -234,6 +246,9 @@ func csv(o *Object) []step {
 	if !o.Has("autogenerate_column_names") { // Logstash's default
 		put(body, "autogenerate_column_names", true)
 	}
+	if truth(o.Get("autodetect_column_names")) { // it takes every record
+		out[0].when = ""
+	}
 	return out
 }
 
@@ -243,7 +258,7 @@ func date(o *Object) []step {
 		return nil
 	}
 	f := field(textOf(match[0]))
-	body := m("field", f, "formats", match[1:])
+	body := m("field", f, "formats", match[1:], "without_year", "calendar")
 	if o.Has("timezone") {
 		put(body, "zone", template(textOf(o.Get("timezone"))))
 	}
@@ -256,7 +271,33 @@ func date(o *Object) []step {
 	return []step{{kind: "date", body: body, when: f + " IS NOT NULL"}}
 }
 
-func dissect(o *Object) []step {
+var starred = regexp.MustCompile(`%\{\*([^}]*?)(->)?\}`)
+var referred = regexp.MustCompile(`%\{&([^}]*?)(->)?\}`)
+
+// plainStars gives a pattern's fields that begin with *, which is no modifier to Logstash, another name, and the renames that
+// give them theirs. A %{&name} to which there is no %{?name} gives nothing there.
+func plainStars(pattern string) (string, *yaml.Node) {
+	renames := m()
+	if !starred.MatchString(pattern) {
+		return pattern, renames
+	}
+	pattern = referred.ReplaceAllStringFunc(pattern, func(r string) string {
+		p := referred.FindStringSubmatch(r)
+		if strings.Contains(pattern, "%{?"+p[1]) {
+			return r
+		}
+		return "%{?_none" + p[1] + p[2] + "}"
+	})
+	pattern = starred.ReplaceAllStringFunc(pattern, func(r string) string {
+		p := starred.FindStringSubmatch(r)
+		put(renames, "_star_"+p[1], field("*"+p[1]))
+		return "%{_star_" + p[1] + p[2] + "}"
+	})
+	return pattern, renames
+}
+
+func dissect(c *Case) []step {
+	o := &c.Options
 	var out []step
 	conv := m()
 	for _, p := range pairs(o.Get("convert_datatype")) {
@@ -264,7 +305,16 @@ func dissect(o *Object) []step {
 	}
 	for _, p := range pairs(o.Get("mapping")) {
 		f := field(textOf(p[0]))
-		out = append(out, step{kind: "dissect", body: m("field", f, "pattern", textOf(p[1])), when: f + " IS NOT NULL"})
+		// A field that is missing is passed over, one that is NULL fails; to rsetl's conditions both are NULL.
+		when := f + " IS NOT NULL"
+		if c.isNull(textOf(p[0])) {
+			when = ""
+		}
+		pattern, stars := plainStars(textOf(p[1]))
+		out = append(out, step{kind: "dissect", body: m("field", f, "pattern", pattern), when: when})
+		if len(stars.Content) > 0 {
+			out = append(out, step{kind: "rename", body: stars})
+		}
 	}
 	if len(conv.Content) > 0 {
 		out = append(out, step{kind: "dissect", body: m("convert_datatype", conv)})
@@ -284,16 +334,20 @@ func mutate(o *Object) []step {
 	if ps := pairs(o.Get("rename")); len(ps) > 0 {
 		body := m()
 		for _, p := range ps {
-			put(body, field(textOf(p[0])), field(textOf(p[1])))
+			put(body, name(textOf(p[0])), field(textOf(p[1])))
 		}
 		add("rename", body, "")
 	}
 	for _, p := range pairs(o.Get("update")) {
 		f := field(textOf(p[0]))
-		add("add", m(f, literal(p[1])), f+" IS NOT NULL")
+		v, after := filled(p[1], add)
+		add("add", m(f, v), f+" IS NOT NULL")
+		after()
 	}
 	for _, p := range pairs(o.Get("replace")) {
-		add("add", m(field(textOf(p[0])), literal(p[1])), "")
+		v, after := filled(p[1], add)
+		add("add", m(name(textOf(p[0])), v), "")
+		after()
 	}
 	if ps := pairs(o.Get("convert")); len(ps) > 0 {
 		for _, p := range ps {
@@ -347,6 +401,24 @@ func mutate(o *Object) []step {
 	return out
 }
 
+// filled is literal, for a text whose references to fields that are missing stay as they are, which add's don't: each
+// reference is taken into a field of its own before. after takes these away.
+func filled(v any, add func(kind string, body *yaml.Node, when string)) (value any, after func()) {
+	s, ok := v.(string)
+	if !ok || !reference.MatchString(s) {
+		return literal(v), func() {}
+	}
+	var used []any
+	s = reference.ReplaceAllStringFunc(s, func(r string) string {
+		f, n := field(r[2:len(r)-1]), fmt.Sprintf("_ref%d", len(used))
+		add("add", m(n, "%{"+f+"}"), "")
+		add("add", m(n, "%"+r), n+" IS NULL")
+		used = append(used, n)
+		return "%{" + n + "}"
+	})
+	return s, func() { add("remove", node(used), "") }
+}
+
 // literal is a value to set: texts are templates.
 func literal(v any) any {
 	if s, ok := v.(string); ok {
@@ -362,7 +434,9 @@ func common(o *Object) []step {
 		out = append(out, step{kind: kind, body: body, when: when})
 	}
 	join := func(f, value string, array bool) {
-		add("add", m("_value", template(value)), "")
+		v, after := filled(value, add)
+		add("add", m("_value", v), "")
+		after()
 		if array {
 			add("merge", m(f, node([]any{"_value"})), "")
 			add("remove", node([]any{"_value"}), "")
@@ -374,12 +448,16 @@ func common(o *Object) []step {
 		add("remove", node([]any{"_value", "_had"}), "")
 	}
 	for _, p := range pairs(o.Get("add_field")) {
+		if n := textOf(p[0]); strings.Contains(n, "%{") { // it is taken to be new
+			add("add", m(name(n), literal(p[1])), "")
+			continue
+		}
 		for _, v := range list(p[1]) {
 			join(field(textOf(p[0])), textOf(v), false)
 		}
 	}
 	for _, f := range list(o.Get("remove_field")) {
-		add("remove", node([]any{field(textOf(f))}), "")
+		add("remove", node([]any{name(textOf(f))}), "")
 	}
 	for _, v := range list(o.Get("add_tag")) {
 		join("tags", textOf(v), true)

@@ -11,15 +11,16 @@ import (
 	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/steps"
+	"github.com/rsetl/rsetl/transforms/each"
 )
 
 func init() {
 	steps.MustRegister("add", steps.Spec{
 		Doc: config.Doc{
 			Summary: "Gives fields literals and filled templates.",
-			Details: "Numbers, `true`, `false` and `null` keep their YAML type; texts are templates: `%{field}` stands for a field of the record as it was before the step, `%{+yyyy.MM.dd}` for the date of `@timestamp`; a list of literals is an array. " +
-				"A field that is there already is replaced. Where a template's field is missing or NULL, the field stays as it was.",
-			Example: "- add: {env: prod, title: 'error on %{host}', version: 2}",
+			Details: "Numbers, `true`, `false` and `null` keep their YAML type; texts are templates: `%{field}` stands for a field of the record as it was before the step, `%{+yyyy.MM.dd}` for the date of `@timestamp`, an array for its elements with commas between; a list of literals is an array. " +
+				"A field that is there already is replaced. Where a template's field is missing or NULL, the field stays as it was. `a[2]` is the third element of an array that is there, `a[-1]` the last. A name may be a template too.",
+			Example: "- add: {env: prod, title: 'error on %{host}', version: 2}\n- add: {'tags[0]': first, 'count_%{host}': 1}",
 		},
 		New: func() steps.Config { return &Config{} },
 	})
@@ -28,7 +29,7 @@ func init() {
 // Config is `add: {FIELD: VALUE, …}`.
 type Config struct {
 	Fields config.Map[Value]
-	names  []string
+	names  []each.Name
 }
 
 // Value is a YAML scalar, or a list of them.
@@ -118,7 +119,13 @@ var _ steps.Config = (*Config)(nil)
 
 func (a *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	a.Fields.UnmarshalConfig(c, n)
-	a.names = steps.Paths(c, a.Fields)
+	for _, f := range a.Fields {
+		n := each.ParseName(c, f.Key, f.Node)
+		if p := n.Path; strings.HasPrefix(p, "@") && !record.Under(p, "@timestamp") {
+			c.Errorf(f.Node, "%s: names with @ are metadata and can't be set; only @timestamp can", p)
+		}
+		a.names = append(a.names, n)
+	}
 }
 
 func (*Config) JSONSchema() map[string]any { return config.Map[Value]{}.JSONSchema() }
@@ -128,7 +135,16 @@ func (a *Config) Declare(d *steps.Decl) {
 		d.ReadTemplate(a.Fields[i].Value.tmpl)
 	}
 	for i, n := range a.names {
-		d.Write(n, a.Fields[i].Value.typ())
+		switch {
+		case n.Tmpl != nil:
+			d.ReadTemplate(n.Tmpl)
+			d.WriteAny = true
+		case n.At != each.Whole:
+			d.Read(n.Path, n.Node)
+			d.Write(n.Path, expr.Type{})
+		default:
+			d.Write(n.Path, a.Fields[i].Value.typ())
+		}
 	}
 	d.Pure = true
 }
@@ -151,14 +167,20 @@ func (a *Config) Build(b *steps.Build) (steps.Maker, error) {
 		default:
 			f.lit = v.literalOrText(b)
 		}
-		if b.Live(a.names[i]) {
-			f.slot = b.Slot(a.names[i])
-			fields = append(fields, f)
-			names = append(names, a.names[i])
+		f.at = a.names[i].At
+		if t := a.names[i].Tmpl; t != nil {
+			f.slot, f.name = -1, b.Template(t)
+		} else if !b.Live(a.names[i].Path) {
+			continue
+		} else {
+			f.slot = b.Slot(a.names[i].Path)
 		}
+		fields = append(fields, f)
+		names = append(names, a.names[i].Path)
 	}
 	return func() steps.Step {
-		return &step{fields: fields, vals: make([]record.Value, len(fields)), over: steps.NewOverwriter(b.Table, names)}
+		return &step{fields: fields, vals: make([]record.Value, len(fields)), over: steps.NewOverwriter(b.Table, names),
+			named: steps.NewNames(b.Table, b.Live, steps.FieldName)}
 	}, nil
 }
 
@@ -176,7 +198,9 @@ func (v *Value) literalOrText(b *steps.Build) record.Value {
 }
 
 type field struct {
-	slot int
+	slot int                   // -1: name gives it
+	at   int                   // an element's place
+	name *expr.TemplateProgram // nil: constant
 	lit  record.Value
 	tmpl *expr.TemplateProgram
 }
@@ -187,10 +211,12 @@ type step struct {
 	env    expr.Env
 	buf    []byte
 	over   *steps.Overwriter
+	named  *steps.Names
 }
 
 func (s *step) Apply(b *record.Batch) {
 	s.env.B = b
+	s.named.Batch(b)
 	for _, i := range b.Sel {
 		for k := range s.fields {
 			f := &s.fields[k]
@@ -206,13 +232,25 @@ func (s *step) Apply(b *record.Batch) {
 			s.vals[k] = v
 		}
 		for k := range s.fields {
-			if s.vals[k].Kind() != record.Missing {
+			if f := &s.fields[k]; s.vals[k].Kind() != record.Missing && f.slot >= 0 && f.at == each.Whole {
 				s.over.Clear(b, int(i), k)
 			}
 		}
 		for k := range s.fields {
-			if s.vals[k].Kind() != record.Missing {
-				b.Set(int(i), s.fields[k].slot, s.vals[k])
+			f := &s.fields[k]
+			switch {
+			case s.vals[k].Kind() == record.Missing:
+			case f.name != nil:
+				var ok bool
+				if s.buf, ok = f.name.Append(s.buf[:0], &s.env, int(i)); ok && len(s.buf) > 0 {
+					s.named.Begin()
+					s.named.Open(int(i))
+					s.named.Put(int(i), s.named.Find(s.buf), s.vals[k])
+				}
+			case f.at != each.Whole:
+				b.Set(int(i), f.slot, each.Put(b, b.Get(int(i), f.slot), f.at, s.vals[k]))
+			default:
+				b.Set(int(i), f.slot, s.vals[k])
 			}
 		}
 	}
