@@ -295,7 +295,11 @@ func addInterval(a record.Value, k record.Kind, n int64) record.Value {
 			d := floorDiv(a.Sec(), 86400)
 			return makeTime(addMonths(d, n)*86400+a.Sec()-d*86400, int64(a.Nsec()), a.Digits())
 		}
-		return makeTime(a.Sec()+n/nsSecond, int64(a.Nsec())+n%nsSecond, a.Digits())
+		digits := a.Digits()
+		if digits < 3 && n%nsSecond != 0 { // so that what is added shows
+			digits = 3
+		}
+		return makeTime(a.Sec()+n/nsSecond, int64(a.Nsec())+n%nsSecond, digits)
 	case record.Clock:
 		if k == record.Months {
 			return a

@@ -13,6 +13,8 @@ type Env struct {
 	// Overflows counts integer and decimal results that did not fit their type
 	// and became NULL.
 	Overflows int64
+	// Arrival numbers the records that aggregates take in, ascending: FIRST_VALUE and LAST_VALUE go by it.
+	Arrival uint64
 
 	stack []record.Value // arguments of the calls under way
 	items []record.Value // arrays and maps under construction

@@ -300,8 +300,8 @@ func TestTemplates(t *testing.T) {
 	f("100% sure %", "100% sure %")
 	f("web-%{+yyyy.MM.dd}", "web-2024.02.25") // 00:13 in the zone
 	f("%{+HH:mm:ss.SSS Z}", "00:13:42.500 +0100")
-	f("%{a.`b-c`}", "TRUE")
-	f("%{[a][b-c]}", "TRUE")
+	f("%{a.`b-c`}", "true")
+	f("%{[a][b-c]}", "true")
 	f("%{nope}", "missing")
 	f("%{host", "error")
 	f("%{a b}", "error")

@@ -52,18 +52,12 @@ type Function struct {
 	// Volatile results differ from call to call: never folded.
 	Volatile bool
 
-	// NewAggregate makes an aggregate's state; unused so far.
-	NewAggregate func(c *Call) (Accumulator, error)
+	// NewAggregate prepares an aggregate; what it gives makes the state of a group. It must make the same for the same call.
+	NewAggregate func(c *Call) (func() Accumulator, error)
+	// aggregate is the same for those that keep their state in words.
+	aggregate func(c *Call, t Type) (aggregate, error)
 	// NewTable makes a table function; unused so far.
 	NewTable func(c *Call) (TableFunc, error)
-}
-
-// Accumulator is an aggregate's state over one group. One goroutine uses it.
-type Accumulator interface {
-	Add(env *Env, args []record.Value)
-	Retract(env *Env, args []record.Value)
-	Merge(other Accumulator)
-	Result(env *Env) record.Value
 }
 
 // TableFunc yields the rows that one record's arguments make.

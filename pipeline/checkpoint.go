@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,7 +47,7 @@ func (r *Runner) checkpoints(stop <-chan struct{}) {
 		case <-r.request:
 		case flushed = <-r.flushes:
 		}
-		if flushed != nil || r.splits.dirty() || r.outbox.dirty() || r.stagesDue() {
+		if flushed != nil || r.splits.dirty() || r.outbox.dirty() || r.stagesDue() || r.due.Load() {
 			if err := r.checkpoint(r.abort); err != nil && r.abort.Err() == nil {
 				r.cancel(err)
 				return
@@ -101,6 +102,7 @@ func (r *Runner) pass(m *marker) {
 	defer close(m.passed)
 	c := &m.commit
 	r.fire(c)
+	r.noteDue()
 	m.advanced = r.splits.cut(c)
 	c.Counters = map[string]int64{}
 	r.ledger.cut(c.Counters)
@@ -169,6 +171,14 @@ func (r *Runner) flushAndCommit(ctx context.Context, m *marker) error {
 	}
 	if m.letters != nil {
 		parts[lettersPart] = m.letters
+	}
+	if held := r.StageStatus(); held != nil {
+		if text, err := json.Marshal(held); err == nil {
+			parts[holdingPart] = text
+		}
+	}
+	if r.stageNames != "" {
+		parts[stagesPart] = []byte(r.stageNames)
 	}
 	m.commit.Parts = parts
 	for i, c := range r.caches {

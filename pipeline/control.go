@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash"
 	"maps"
@@ -195,6 +196,12 @@ func CommittedReport(name string, s *state.Snapshot) Report {
 			Held: k.Received - k.Delivered - k.Rejected - k.Skipped})
 	}
 	sort.Slice(rep.Sinks, func(i, j int) bool { return rep.Sinks[i].Name < rep.Sinks[j].Name })
+	if text := s.Parts[holdingPart]; text != nil && json.Unmarshal(text, &rep.Stages) == nil {
+		for name, h := range rep.Stages {
+			h.LagMillis = 0 // it was then
+			rep.Stages[name] = h
+		}
+	}
 	return rep
 }
 

@@ -12,11 +12,11 @@ func (w *worker) expand(it *item, n *Node, s interface{ Apply(*record.Batch) }) 
 	b := it.b
 	w.rest = w.rest[:0]
 	sel := append([]int32(nil), b.Sel...)
-	if n.When != nil {
+	if n.When != nil || n.branch != nil {
 		w.env.B = b
 		keep := sel[:0]
 		for _, i := range b.Sel {
-			if n.When.True(&w.env, int(i)) {
+			if w.takes(n, b, int(i)) {
 				keep = append(keep, i)
 			} else {
 				w.rest = append(w.rest, i)

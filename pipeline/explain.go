@@ -28,6 +28,9 @@ func (p *Plan) explain(w io.Writer) {
 	p.explainSinks(w, 0)
 	for i, n := range p.Nodes {
 		fmt.Fprintf(w, "\nstep %d: %s%s\n", i+1, n.title(), n.moved())
+		if n.branch != nil {
+			fmt.Fprintf(w, "  branch: %s\n", n.branch.Name)
+		}
 		if c := n.step.Common.When; c != nil && c.Expr != nil {
 			fmt.Fprintf(w, "  when: %s\n", c.Source())
 		}
@@ -123,11 +126,14 @@ func (p *Plan) explainSinks(w io.Writer, at int) {
 			title += " (" + s.Name + ")"
 		}
 		fmt.Fprintf(w, "\nsink %s\n", title)
+		if s.conf.branch != nil {
+			fmt.Fprintf(w, "  branch: %s\n", s.conf.branch.Name)
+		}
 		if c := s.conf.Common.When; c != nil && c.Expr != nil {
 			fmt.Fprintf(w, "  when: %s\n", c.Source())
 		}
 		if s.decl.ReadAll {
-			set := p.fields[at]
+			set := p.fieldsOf(s)
 			fields := set.shipped()
 			sort.SliceStable(fields, func(i, j int) bool { return p.Table.Find(fields[i]) < p.Table.Find(fields[j]) })
 			takes := strings.Join(fields, ", ")

@@ -28,6 +28,7 @@ type File struct {
 	root   *yaml.Node
 	shared *Shared
 	uses   map[string]*yaml.Node // what of the shared files it uses
+	branch *branch               // that is being decoded
 }
 
 // Options are the keys of a pipeline file that are not components.
@@ -94,7 +95,8 @@ type Step struct {
 	Config steps.Config
 	Common StepCommon
 	path   string
-	broken bool // it has mistakes: what it does is not known
+	branch *branch // of a route, nil: none
+	broken bool    // it has mistakes: what it does is not known
 }
 
 // StepCommon are the keys that stand beside a step's own.
@@ -112,7 +114,8 @@ type Sink struct {
 	Config sinks.Config
 	Common SinkCommon
 	path   string
-	broken bool // it has mistakes: what it does is not known
+	branch *branch // of a route, nil: none
+	broken bool    // it has mistakes: what it does is not known
 }
 
 // SinkCommon are the keys that stand beside a sink's own.

@@ -60,11 +60,22 @@ func RunTests(load func() (*File, error)) ([]TestResult, error) {
 func runTest(p *Plan, t *Test) ([]string, error) {
 	bare := *p
 	bare.Sinks = nil
-	r := &Runner{plan: &bare, now: p.now, first: len(p.Nodes)}
+	r := &Runner{plan: &bare, now: p.now, first: len(p.Nodes), stages: map[int]Stage{}}
+	for i, n := range p.Nodes {
+		if n.Stage {
+			st, ok := n.Make().(Stage)
+			if !ok {
+				return nil, fmt.Errorf("step %s is no stage", n.Name)
+			}
+			r.stages[i] = st
+		}
+	}
+	r.findHears()
 	w := newWorker(r)
 	it := &item{b: record.NewBatch(p.Table)}
 	it.b.Owner = it
 	it.b.Split = &record.Split{ID: "test", Path: "test"}
+	r.watching(func(w SplitWatcher) { w.SplitOpened(it.b.Split) })
 	if len(t.Records) > 0 {
 		for k := range t.Records {
 			if err := putRecord(it.b, &t.Records[k], int64(k)); err != nil {
@@ -81,19 +92,46 @@ func runTest(p *Plan, t *Test) ([]string, error) {
 
 	enc := record.NewEncoder(p.Table, nil, true)
 	var got []map[string]any
-	for _, i := range it.b.Sel {
-		m, err := decodeObject(enc.Append(nil, it.b, int(i)))
-		if err != nil {
-			return nil, err
+	take := func(b *record.Batch) error {
+		for _, i := range b.Sel {
+			m, err := decodeObject(enc.Append(nil, b, int(i)))
+			if err != nil {
+				return err
+			}
+			got = append(got, m)
 		}
-		got = append(got, m)
+		return nil
+	}
+	if err := take(it.b); err != nil {
+		return nil, err
+	}
+	letters := it.letters
+	for i := range p.Nodes { // as when the source has ended: what a stage holds fires and goes on
+		st := r.stages[i]
+		if st == nil {
+			continue
+		}
+		if e, ok := st.(Ender); ok {
+			e.End()
+		}
+		for more := true; more; more = st.Due() {
+			out := &item{b: record.NewBatch(p.Table)}
+			out.b.Owner, out.fired = out, &p.Nodes[i].Name
+			out.b.Split = &record.Split{ID: "test:" + p.Nodes[i].Name, Path: "test"}
+			st.Checkpoint(out.b)
+			w.run(out, i+1, len(p.Nodes))
+			letters = append(letters, out.letters...)
+			if err := take(out.b); err != nil {
+				return nil, err
+			}
+		}
 	}
 	var diff []string
 	diff = append(diff, compareRecords(t.Expect, got)...)
-	if t.ExpectDead != nil || len(it.letters) > 0 {
+	if t.ExpectDead != nil || len(letters) > 0 {
 		var dead []map[string]any
-		for i := range it.letters {
-			l := &it.letters[i]
+		for i := range letters {
+			l := &letters[i]
 			m := map[string]any{"step": l.Step, "reason": l.Reason, "raw": string(l.Raw)}
 			if len(l.Record) > 0 {
 				if rec, err := decodeObject(l.Record); err == nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rsetl/rsetl/sinks/batch"
+	"github.com/rsetl/rsetl/steps"
 )
 
 // ledger counts every record's fate: in + made = out + filtered + absorbed + dead + in_flight,
@@ -102,6 +103,8 @@ type Report struct {
 	RecordsPerSecond float64      `json:"records_per_second"`
 	Sinks            []SinkReport `json:"sinks"`
 	ThisRun          int64        `json:"-"` // of In, what this run has read
+	// Stages is what windows and other stages hold, by step.
+	Stages map[string]steps.Holding `json:"stages,omitempty"`
 	// DeadLetters is the dead letters' file, where there is one.
 	DeadLetters string `json:"dead_letters,omitempty"`
 }
@@ -131,6 +134,7 @@ func (r *Runner) Report() Report {
 		LostBytes: lost, DeadLetGo: r.ledger.gone + r.letters.LetGo(), Seconds: d.Seconds()}
 	rep.InFlight = rep.In + rep.Made - rep.Out - rep.Filtered - rep.Absorbed - rep.Dead
 	rep.ThisRun = rep.In - before
+	rep.Stages = r.StageStatus()
 	if d > 0 {
 		rep.RecordsPerSecond = float64(rep.In-before) / d.Seconds()
 	}

@@ -191,9 +191,8 @@ func yamlHint(lines []string, line int, msg string) (at int, hint string) {
 
 // later are keys and kinds of the design that this version doesn't run yet.
 var later = map[string]string{
-	"sources": "several sources in a pipeline", "route": "route", "window": "windows", "dedupe": "dedupe",
-	"state":    "window state",
-	"postgres": "the sink postgres", "rocketmq": "rocketmq",
+	"sources": "several sources in a pipeline", "state": "state kept elsewhere",
+	"postgres": "the sink postgres",
 }
 
 // called are names that users know from Logstash's filters, with the steps that do the same.
@@ -201,7 +200,7 @@ var called = map[string]string{
 	"mutate": "a step of its own for each option: rename, add, set, convert, gsub, case, trim, split, join, merge, copy, remove", "replace": "`add: {FIELD: TEXT}`",
 	"update": "`add: {FIELD: TEXT}` with `when: FIELD IS NOT NULL`", "coerce": "`set: {FIELD: \"COALESCE(FIELD, 'value')\"}`", "strip": "`trim: [FIELD, …]`",
 	"uppercase": "`case: {upper: [FIELD, …]}`", "lowercase": "`case: {lower: [FIELD, …]}`", "capitalize": "`case: {capitalize: [FIELD, …]}`", "add_field": "`add: {FIELD: TEXT}`", "remove_field": "`remove: [FIELD, …]`",
-	"add_tag": "`set: {tags: \"ARRAY_APPEND(tags, 'TAG')\"}`", "prune": "`keep: [FIELD, …]` or `remove`", "multiline": "`multiline:` beside the source", "syslog_pri": "`syslog: FIELD`", "json_encode": "`set` with an expression", "ruby": "`set` with an expression", "grep": "`filter:` or `drop:`",
+	"add_tag": "`set: {tags: \"ARRAY_APPEND(tags, 'TAG')\"}`", "prune": "`keep: [FIELD, …]` or `remove`", "multiline": "`multiline:` beside the source", "syslog_pri": "`syslog: FIELD`", "json_encode": "`set` with an expression", "ruby": "`set` with an expression", "translate": "`lookup: {field, target, file or dictionary}`", "urldecode": "`url: {field: FIELD, params: true}`", "clone": "a second sink with `from: STEP`, or `route`", "fingerprint": "`set` with an expression such as SHA256(FIELD)", "uuid": "`set: {FIELD: UUID()}`", "truncate": "`set: {FIELD: \"LEFT(FIELD, 100)\"}`", "aggregate": "`window`", "elapsed": "`window`", "metrics": "`window`", "grep": "`filter:` or `drop:`",
 }
 
 func notYet(what string) string { return "not yet: this version of rsetl does not have " + what }
@@ -209,9 +208,9 @@ func notYet(what string) string { return "not yet: this version of rsetl does no
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 func (f *File) decode(c *config.Context, root *yaml.Node) {
-	components := append([]string{"source", "steps", "sinks", "tests"}, sharedKeys...)
+	components := append([]string{"source", "steps", "route", "sinks", "tests"}, sharedKeys...)
 	c.DecodeStruct(without(root, later), &f.Options, components...)
-	var source, stepsNode, sinksNode, tests *yaml.Node
+	var source, stepsNode, routeNode, sinksNode, tests *yaml.Node
 	probe := &config.Context{Errs: &config.Errors{}}
 	for _, p := range probe.Pairs(root) {
 		switch p.Key.Value {
@@ -219,6 +218,8 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 			source = p.Value
 		case "steps":
 			stepsNode = p.Value
+		case "route":
+			routeNode = p.Value
 		case "sinks":
 			sinksNode = p.Value
 		case "tests":
@@ -256,7 +257,13 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 	if stepsNode != nil {
 		f.decodeSteps(c, stepsNode)
 	}
-	if sinksNode == nil {
+	if routeNode != nil { // the same as the last step
+		key := &yaml.Node{Kind: yaml.ScalarNode, Value: "route", Line: routeNode.Line, Column: routeNode.Column}
+		f.decodeStep(c, &yaml.Node{Kind: yaml.MappingNode, Line: routeNode.Line, Column: routeNode.Column, Content: []*yaml.Node{key, routeNode}})
+	}
+	f.checkRoute()
+	if sinksNode == nil && f.routed() {
+	} else if sinksNode == nil {
 		f.Errs.Addf(root, "", "key \"sinks\" is missing; write for example `sinks: [stdout: {}]`")
 	} else {
 		f.decodeSinks(c, sinksNode)
@@ -405,23 +412,32 @@ func (f *File) decodeSteps(c *config.Context, n *yaml.Node) {
 		f.Errs.Addf(n, "steps", "want a list of steps: `- grok: …`")
 		return
 	}
-	eachItem(c, "steps", n.Content, func(_ int, item *yaml.Node) {
-		s := Step{broken: true}
-		defer func() { f.Steps = append(f.Steps, s) }()
-		kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
-		if !ok {
-			return
-		}
-		s.Kind, s.Node = kind, key
-		s.Spec, _ = steps.Registry.Get(kind)
-		s.Config = s.Spec.New()
-		before := f.Errs.Mistakes()
-		c.In(kind, func() {
-			s.path = c.Path()
-			c.Decode(value, s.Config)
-		})
-		s.broken = f.Errs.Mistakes() > before
+	eachItem(c, "steps", n.Content, func(_ int, item *yaml.Node) { f.decodeStep(c, item) })
+}
+
+func (f *File) decodeStep(c *config.Context, item *yaml.Node) {
+	s := Step{broken: true, branch: f.branch}
+	kind, key, value, ok := component(c, item, "step", steps.Registry.Names(), &s.Common)
+	if !ok {
+		f.Steps = append(f.Steps, s)
+		return
+	}
+	s.Kind, s.Node = kind, key
+	s.Spec, _ = steps.Registry.Get(kind)
+	s.Config = s.Spec.New()
+	before := f.Errs.Mistakes()
+	c.In(kind, func() {
+		s.path = c.Path()
+		c.Decode(value, s.Config)
 	})
+	s.broken = f.Errs.Mistakes() > before
+	f.Steps = append(f.Steps, s)
+	if r, ok := s.Config.(*route); ok && f.branch == nil {
+		if s.Common.When != nil {
+			f.Errs.Addf(key, s.path, "when: a route takes every record; put the condition into its branches")
+		}
+		c.In(kind, func() { f.decodeRoute(c, r) })
+	}
 }
 
 func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
@@ -438,7 +454,7 @@ func (f *File) decodeSinks(c *config.Context, n *yaml.Node) {
 		if spec, ok := sinks.Registry.Get(kindOf(item, sinks.Registry.Names())); ok && spec.Batch != nil {
 			s.Common.Batch = *spec.Batch
 		}
-		s.broken = true
+		s.broken, s.branch = true, f.branch
 		defer func() { f.Sinks = append(f.Sinks, s) }()
 		kind, key, value, ok := component(c, item, "sink", sinks.Registry.Names(), &s.Common)
 		if !ok {

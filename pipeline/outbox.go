@@ -237,7 +237,11 @@ func (o *outbox) feed(it *item) {
 	}
 	for i, n := range r.plan.Nodes {
 		if n.Stage && stageTarget(n) == *it.fired {
+			if n.branch != nil {
+				n.branch.mark(it.b)
+			}
 			r.end.run(it, i, len(r.plan.Nodes))
+			r.noteDue()
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/sources"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -51,6 +52,11 @@ func (o *output) Open(ctx context.Context, s ...state.Split) ([]*record.Split, e
 	for i := range s {
 		out[i] = r.splits.add(s[i])
 	}
+	r.watch(func(w SplitWatcher) {
+		for _, sp := range out {
+			w.SplitOpened(sp)
+		}
+	})
 	return out, nil
 }
 
@@ -78,10 +84,14 @@ func (o *output) Finish(s *record.Split, done bool) {
 	if done {
 		o.r.inOrder(func() { o.r.splits.finish(s) })
 	}
+	o.r.watch(func(w SplitWatcher) { w.SplitEnded(s) })
 }
 
 func (o *output) Batch(ctx context.Context, s *record.Split, size int) (*record.Batch, error) {
 	if err := o.r.gate.wait(ctx); err != nil {
+		return nil, err
+	}
+	if err := o.r.brake.wait(ctx); err != nil {
 		return nil, err
 	}
 	if err := o.r.budget.acquire(ctx, size); err != nil {
@@ -118,11 +128,16 @@ func (o *output) Send(ctx context.Context, b *record.Batch) error {
 
 func (o *output) Idle(s *record.Split, idle bool) {
 	o.r.splits.mu.Lock()
-	defer o.r.splits.mu.Unlock()
 	o.r.splits.open[s.Index].idle = idle
+	o.r.splits.mu.Unlock()
+	o.r.watch(func(w SplitWatcher) { w.SplitIdle(s, idle) })
 }
 
 func (o *output) Committed(s *record.Split) record.Position { return o.r.splits.position(s) }
+
+func (o *output) Checkpoint() { o.r.Checkpoint() }
+
+func (o *output) Abort(err error) { o.r.Fail(err) }
 
 func (o *output) Trouble(err error) {
 	if err == nil {
@@ -140,4 +155,14 @@ func (o *output) Lost(s *record.Split, bytes int64, reason string) {
 	o.r.splits.mu.Unlock()
 	o.r.ledger.lose(bytes)
 	o.r.log.Error("data is gone before it was read", "path", s.Path, "split", s.ID, "bytes", bytes, "reason", reason)
+}
+
+var _ sources.Aligner = (*output)(nil)
+
+// EventTime is how far the first window has come in the split.
+func (o *output) EventTime(s *record.Split) (int64, bool) {
+	if o.r.byTime == nil {
+		return 0, false
+	}
+	return o.r.splits.at(s).event.Load(), true
 }

@@ -44,8 +44,10 @@ type Node struct {
 	Stage   bool // stateful: Make's steps are Stages, one is made per run
 	step    *Step
 	decl    *steps.Decl
-	early   bool   // a filter that runs before steps that stand before it in the file
-	slots   [2]int // error.message, error.step for on_error: keep
+	early   bool      // a filter that runs before steps that stand before it in the file
+	slots   [2]int    // error.message, error.step for on_error: keep
+	branch  *branch   // of a route: only its records are worked on
+	before  *fieldSet // what may exist before a branch's first step; nil: what the plan says
 }
 
 // SinkNode is one sink at its place in the graph.
@@ -122,9 +124,33 @@ func (c *compiler) declare() {
 	c.codec()
 
 	names := map[string]int{"source": 1}
+	eventTime := []string{""} // by place
+	routeTime := ""
 	for i := range c.f.Steps {
 		s := &c.f.Steps[i]
-		n := &Node{Kind: s.Kind, Name: s.Common.Name, OnError: s.Common.OnError, step: s, decl: &steps.Decl{Errs: errs, Node: s.Node, Path: s.path}}
+		n := &Node{Kind: s.Kind, Name: s.Common.Name, OnError: s.Common.OnError, step: s, branch: s.branch, decl: &steps.Decl{Errs: errs, Node: s.Node, Path: s.path, EventTime: eventTime[i]}}
+		eventTime = append(eventTime, eventTime[i])
+		if br := s.branch; br != nil {
+			if s.branch != c.f.Steps[i-1].branch { // as behind the route
+				n.decl.EventTime = routeTime
+			}
+			eventTime[i+1] = n.decl.EventTime
+		}
+		if e, ok := s.Config.(interface{ EventTime() string }); ok {
+			eventTime[i+1] = e.EventTime()
+			if s.Common.OnError == "keep" {
+				errs.Addf(s.Node, s.path, "on_error: records that a %s fails can't go on among its results; dead_letter or drop", s.Kind)
+			}
+		}
+		if r, ok := s.Config.(*route); ok {
+			routeTime = eventTime[i+1]
+			for _, br := range r.branches {
+				br.time = routeTime
+			}
+		}
+		if s.branch != nil {
+			s.branch.time = eventTime[i+1]
+		}
 		if n.Name == "" {
 			n.Name = s.Kind
 			if names[n.Name]++; names[n.Name] > 1 {
@@ -168,6 +194,10 @@ func (c *compiler) declare() {
 		}
 		if s.Common.From != "" {
 			n.At = c.place(s)
+			c.placeBranch(s, n.At)
+		}
+		if n.decl.EventTime = eventTime[n.At]; s.branch != nil && n.At == len(c.p.Nodes) {
+			n.decl.EventTime = s.branch.time
 		}
 		n.decl.ReadExpr(s.Common.When)
 		if !s.broken {
@@ -236,7 +266,7 @@ func (c *compiler) hoistFilters() {
 		if k := nodes[i].Kind; k != "filter" && k != "drop" {
 			continue
 		}
-		for j := i; j > 0 && !taps[j] && nodes[j-1].decl.Pure && !writesAny(nodes[j-1].decl, nodes[j].decl.ReadFields); j-- {
+		for j := i; j > 0 && !taps[j] && nodes[j-1].decl.Pure && nodes[j-1].branch == nodes[j].branch && !writesAny(nodes[j-1].decl, nodes[j].decl.ReadFields); j-- {
 			nodes[j-1], nodes[j] = nodes[j], nodes[j-1]
 			nodes[j-1].early = true
 		}
@@ -270,7 +300,16 @@ func (c *compiler) analyse() {
 	set := newFieldSet()
 	set.apply(c.src, false)
 	c.p.fields = []*fieldSet{set}
-	for _, n := range nodes {
+	var routed *fieldSet // behind the route
+	for i, n := range nodes {
+		if n.branch != nil && n.branch != nodes[i-1].branch {
+			if b := nodes[i-1].branch; b != nil {
+				b.after = set
+			} else {
+				routed = set
+			}
+			set, n.before = routed, routed
+		}
 		c.check(n.decl, set, n.step.path)
 		for i, j := range n.decl.Joins {
 			if _, there := set.names[j]; there && !slices.Contains(n.decl.Joins[:i], j) {
@@ -281,15 +320,16 @@ func (c *compiler) analyse() {
 		set.apply(n.decl, n.step.Common.When != nil)
 		c.p.fields = append(c.p.fields, set)
 	}
+	c.endBranches(set, routed)
 	for _, s := range c.p.Sinks {
-		c.check(s.decl, c.p.fields[s.At], s.conf.path)
+		c.check(s.decl, c.p.fieldsOf(s), s.conf.path)
 	}
 
 	c.live = make([]*liveSet, len(nodes)+1)
 	after := newLiveSet()
 	for k := len(nodes); k >= 0; k-- {
 		if k < len(nodes) {
-			after = after.before(nodes[k].decl, nodes[k].step.Common.When != nil)
+			after = after.before(nodes[k].decl, nodes[k].step.Common.When != nil || nodes[k].branch != nil)
 		}
 		for _, s := range c.p.Sinks {
 			if s.At == k {
@@ -336,7 +376,7 @@ func (c *compiler) buildFor(d *steps.Decl, name string, at int, types *fieldSet)
 		Decl: *d, Table: c.p.Table, Pipeline: c.p.Name, Name: name, Zone: c.zone, Now: c.o.Now,
 		Log: c.o.Log.With("pipeline", c.p.Name, "component", name), StateDir: c.o.StateDir,
 		LiveFn:   live.live,
-		Compiler: &expr.Compiler{Table: c.p.Table, TypeOf: func(f string) expr.Type { return types.names[f] }, Zone: c.zone, Now: c.o.Now},
+		Compiler: &expr.Compiler{Table: c.p.Table, TypeOf: func(f string) expr.Type { return types.names[f] }, Zone: c.zone, Now: c.o.Now, EventTime: d.EventTime},
 		TypeOf:   func(f string) expr.Type { return types.names[f] },
 	}
 }
@@ -353,7 +393,7 @@ func (c *compiler) build() {
 		c.buildRest()
 		return
 	}
-	src, err := f.Source.Config.Build(&sources.Build{Build: b, Common: f.Source.Common, Once: c.o.Once, Clock: c.o.Now, Log: b.Log,
+	src, err := f.Source.Config.Build(&sources.Build{Build: b, Common: f.Source.Common, Once: c.o.Once, Alone: c.keepsState(), Clock: c.o.Now, Log: b.Log,
 		CompilePattern: c.p.File.compilePattern})
 	if err != nil {
 		f.Errs.Addf(f.Source.Node, "source."+f.Source.Kind, "%v", err)
@@ -362,11 +402,16 @@ func (c *compiler) build() {
 	c.buildRest()
 }
 
+// keepsState tells whether a step keeps state by keys.
+func (c *compiler) keepsState() bool {
+	return slices.ContainsFunc(c.p.Nodes, func(n *Node) bool { return n.step.Spec.Stateful })
+}
+
 // buildRest builds steps and sinks.
 func (c *compiler) buildRest() {
 	f := c.f
 	for i, n := range c.p.Nodes {
-		b := c.buildFor(n.decl, n.Name, i+1, c.p.fields[i])
+		b := c.buildFor(n.decl, n.Name, i+1, c.fieldsBefore(i))
 		n.When = b.Cond(n.step.Common.When)
 		if n.step.broken {
 			continue
@@ -376,7 +421,11 @@ func (c *compiler) buildRest() {
 			f.Errs.Addf(n.step.Node, n.step.path, "%v", err)
 		}
 		n.Make = make
-		if n.Stage = n.step.Spec.Stateful; n.Stage && n.When != nil {
+		n.Stage = n.step.Spec.Stateful
+		if o, ok := n.step.Config.(interface{ Stateful() bool }); ok { // an option makes it one
+			n.Stage = n.Stage || o.Stateful()
+		}
+		if n.Stage && n.When != nil {
 			f.Errs.Addf(n.step.Node, n.step.path, "when: a %s takes every record; put the condition into a filter before it", n.Kind)
 		}
 		if n.OnError == "keep" {
@@ -390,13 +439,13 @@ func (c *compiler) buildRest() {
 			c.p.Table.Slot(name)
 		}
 		if s.decl.ReadAll {
-			for _, name := range c.p.fields[s.At].shipped() {
+			for _, name := range c.p.fieldsOf(s).shipped() {
 				c.p.Table.Slot(name)
 			}
 		}
 	}
 	for _, s := range c.p.Sinks {
-		set := c.p.fields[s.At]
+		set := c.p.fieldsOf(s)
 		b := c.buildFor(s.decl, s.Name, s.At, set)
 		b.Ship, b.OpenEnded = c.ship(set), set.openEnded()
 		b.Unsure = func(name string) bool { _, known := set.names[name]; return !known }

@@ -38,10 +38,18 @@ func JSONSchema() ([]byte, error) {
 	}
 	props["source"] = componentSchema("The input.", src, types["source"])
 	props["steps"] = map[string]any{"type": "array", "description": "What is done to each record, in order.", "items": componentSchema("", step, types["step"])}
+	if r, ok := step["route"].(map[string]any); ok {
+		props["route"] = r
+	}
 	props["sinks"] = map[string]any{"type": "array", "minItems": 1, "description": "Where records go.", "items": componentSchema("", sink, types["sink"])}
 	props["tests"] = map[string]any{"type": "array", "description": "Inline tests, run by rsetl test.", "items": config.StructSchema(types["test"])}
 	root["type"] = "object"
-	root["required"] = []string{"source", "sinks"}
+	root["required"] = []string{"source"}
+	var one []any // sinks may be in a route's branches alone
+	for _, k := range []string{"sinks", "route", "steps"} {
+		one = append(one, map[string]any{"required": []string{k}})
+	}
+	root["anyOf"] = one
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	root["title"] = "rsetl pipeline"
 	return json.MarshalIndent(root, "", "  ")

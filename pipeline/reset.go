@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
@@ -15,7 +16,7 @@ type Reset struct {
 }
 
 // ResetState sets positions back to the splits' beginnings and raises their splits' epochs, so that transactional sinks take again what comes again.
-// It tells how many splits that were. The pipeline doesn't run.
+// With every split windows and other stages begin anew too. It tells how many splits that were. The pipeline doesn't run.
 func ResetState(ctx context.Context, store state.Store, name string, r Reset) (int, error) {
 	s, err := store.Load(ctx, name)
 	if err != nil {
@@ -39,6 +40,20 @@ func ResetState(ctx context.Context, store state.Store, name string, r Reset) (i
 			return 0, fmt.Errorf("%s has no split %s; `rsetl state show %s` lists them", name, r.Split, name)
 		}
 		return 0, fmt.Errorf("%s has no positions", name)
+	}
+	if r.Split == "" { // what windows hold comes again
+		for _, stage := range strings.Split(string(s.Parts[stagesPart]), "\n") {
+			if stage == "" {
+				continue
+			}
+			err := store.Range(ctx, name, stage, nil, func(key, _ []byte) error {
+				c.State = append(c.State, state.KV{Stage: stage, Key: append([]byte(nil), key...)})
+				return nil
+			})
+			if err != nil {
+				return 0, err
+			}
+		}
 	}
 	return len(c.Splits), store.Commit(ctx, name, &c)
 }

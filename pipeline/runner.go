@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rsetl/rsetl/deadletter"
@@ -50,14 +51,20 @@ type Runner struct {
 	pool    pool
 	commits sync.Mutex // one commit at a time
 
-	splits  splitTable
-	ledger  ledger
-	outbox  outbox
-	marked  bool               // the source's: the dead letters' mark is in the store
-	request chan struct{}      // an early checkpoint is wanted
-	flushes chan chan struct{} // someone waits for a checkpoint; closed when it is committed
-	gate    gate
-	trouble trouble
+	splits     splitTable
+	ledger     ledger
+	outbox     outbox
+	due        atomic.Bool              // a stage has something to fire
+	released   atomic.Pointer[[]string] // stages that fire what they hold at a stop
+	hears      map[int]bool             // nodes whose stages get the source's records
+	byTime     EventTimer               // the first window, for sources that read splits side by side
+	stageNames string                   // stagesPart, where it isn't committed yet
+	marked     bool                     // the source's: the dead letters' mark is in the store
+	request    chan struct{}            // an early checkpoint is wanted
+	flushes    chan chan struct{}       // someone waits for a checkpoint; closed when it is committed
+	gate       gate
+	brake      gate // shut while stages have much to fire
+	trouble    trouble
 
 	// abort is cancelled when the pipeline gives up what is not committed: nothing
 	// after that changes the state.
@@ -100,7 +107,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 		if id, ok := s.Sink.(sinks.Identified); ok {
 			id.Identify(r.origin)
 		}
-		if s.At == len(p.Nodes) && s.When == nil {
+		if s.At == len(p.Nodes) && s.When == nil && s.conf.branch == nil {
 			r.allWhen = false
 		}
 		c := batch.New(s.Sink, batch.Options{Pipeline: p.Name, Name: s.Name, Config: s.conf.Common.Batch, Log: r.log,
@@ -128,6 +135,11 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 		}
 		r.stages[i] = st
 	}
+	if err := r.orphans(ctx); err != nil {
+		return nil, err
+	}
+	r.findHears()
+	r.byTime = r.timer()
 	r.end = newWorker(r)
 	r.outbox.init(r)
 	return r, nil
@@ -181,6 +193,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	var background sync.WaitGroup
 	background.Go(func() { r.checkpoints(stopCheckpoints) })
 	background.Go(func() { r.outbox.deliver(stopCheckpoints) })
+	background.Go(func() { r.ticks(stopCheckpoints) })
 
 	srcErr := r.readSource(ctx)
 	close(r.work)
@@ -204,7 +217,7 @@ func (r *Runner) Run(ctx context.Context) (err error) {
 	lanes.Wait()
 	close(stopCheckpoints)
 	background.Wait()
-	err = r.drain()
+	err = r.drain(srcErr == nil && ctx.Err() == nil)
 	close(drained)
 	if err != nil {
 		err = r.undone(err)
@@ -262,8 +275,10 @@ func (r *Runner) readSource(ctx context.Context) (err error) {
 	return err
 }
 
-// drain makes checkpoints until nothing is left to commit, firings included.
-func (r *Runner) drain() error {
+// drain makes checkpoints until nothing is left to commit, firings included. Where the source has ended by itself, stages fire
+// what they hold, one after the other; else only those that were released do.
+func (r *Runner) drain(ended bool) error {
+	open := r.closing(ended)
 	for {
 		if err := r.checkpoint(r.abort); err != nil {
 			return err
@@ -272,9 +287,16 @@ func (r *Runner) drain() error {
 		if err != nil {
 			return err
 		}
-		if !left && !r.splits.dirty() {
+		if left || r.splits.dirty() || r.due.Load() {
+			continue
+		}
+		if len(open) == 0 {
 			return nil
 		}
+		if err := r.endStage(r.abort, open[0]); err != nil {
+			return err
+		}
+		open = open[1:]
 	}
 }
 
@@ -319,10 +341,9 @@ func (r *Runner) finish(it *item) {
 		r.outbox.feed(it)
 	case r.first < len(r.plan.Nodes):
 		r.end.run(it, r.first, len(r.plan.Nodes))
-		for _, st := range r.stages {
-			if st.Due() {
-				r.Checkpoint()
-			}
+		r.noteDue()
+		if r.byTime != nil {
+			r.splits.at(b.Split).event.Store(r.byTime.EventTime(b.Split))
 		}
 	}
 	for i := range it.letters {

@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
@@ -21,6 +23,7 @@ type splitState struct {
 	split     *record.Split
 	passed    record.Position // after the last batch that passed the ordered end
 	committed record.Position
+	event     atomic.Int64 // event time, where a window tells
 	dirty     bool
 	idle      bool
 	lost      int64
@@ -49,9 +52,17 @@ func (t *splitTable) add(s state.Split) *record.Split {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	sp := &record.Split{ID: s.ID, Epoch: s.Epoch, Path: s.Path, Index: len(t.open)}
-	t.open = append(t.open, &splitState{split: sp, passed: s.Position(), committed: s.Position()})
+	st := &splitState{split: sp, passed: s.Position(), committed: s.Position()}
+	st.event.Store(math.MinInt64)
+	t.open = append(t.open, st)
 	t.known[s.ID] = s
 	return sp
+}
+
+func (t *splitTable) at(s *record.Split) *splitState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open[s.Index]
 }
 
 // pass notes that everything of the split before end has passed the ordered end.

@@ -12,11 +12,17 @@ type Tried struct {
 }
 
 // Try takes the records that put adds through the plan's steps, behind the source and its codec. No sink gets anything.
-// Plans with windows or other stages can't be tried.
+// Stages begin without state; what they would fire is not shown.
 func (p *Plan) Try(put func(b *record.Batch)) Tried {
 	bare := *p
 	bare.Sinks = nil
-	w := newWorker(&Runner{plan: &bare, now: p.now, first: len(p.Nodes)})
+	r := &Runner{plan: &bare, now: p.now, first: len(p.Nodes), stages: map[int]Stage{}}
+	for i, n := range p.Nodes {
+		if n.Stage {
+			r.stages[i], _ = n.Make().(Stage)
+		}
+	}
+	w := newWorker(r)
 	it := &item{b: record.NewBatch(p.Table)}
 	it.b.Owner = it
 	it.b.Split = &record.Split{ID: "try", Path: "try"}

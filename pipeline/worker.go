@@ -17,7 +17,8 @@ type worker struct {
 	sub   []int32 // scratch: records that a `when` selects
 	rest  []int32 // scratch: the others
 	enc   *record.Encoder
-	least int // sinks before this place get nothing: a replayed letter's failed step
+	hears bool // the node at hand is a stage that gets the source's records
+	least int  // sinks before this place get nothing: a replayed letter's failed step
 }
 
 func newWorker(r *Runner) *worker {
@@ -42,8 +43,16 @@ func (w *worker) run(it *item, from, to int) {
 		it.b.Fails = it.b.Fails[:0]
 		w.feed(it, 0)
 	}
-	for k := from; k < to && len(it.b.Sel) > 0; k++ {
+	for k := from; k < to; k++ {
 		n := w.r.plan.Nodes[k]
+		// A window goes by the times of records that were dropped before it, too.
+		w.hears = it.fired == nil && w.r.hears[k]
+		if len(it.b.Sel) == 0 && !w.hears {
+			if to <= w.r.first || len(w.r.hears) == 0 {
+				break
+			}
+			continue
+		}
 		if n.Stage {
 			w.apply(it, n, w.r.stages[k])
 		} else {
@@ -56,6 +65,9 @@ func (w *worker) run(it *item, from, to int) {
 // fire takes the records that the stage at node `from` has fired through the steps behind it. What
 // reaches a sink or the next stage becomes a firing, to be delivered once it is committed.
 func (w *worker) fire(it *item, from int, seq map[string]int64) (out []state.Firing) {
+	if br := w.r.plan.Nodes[from].branch; br != nil {
+		br.mark(it.b)
+	}
 	collect := func(target string, sel []int32) {
 		for _, i := range sel {
 			out = append(out, state.Firing{Target: target, Seq: seq[target], Data: record.AppendRecord(nil, it.b, int(i))})
@@ -69,6 +81,9 @@ func (w *worker) fire(it *item, from int, seq map[string]int64) (out []state.Fir
 			break
 		}
 		n := w.r.plan.Nodes[k]
+		if br := w.r.plan.Nodes[from].branch; br != nil && n.branch != br {
+			continue // another branch's
+		}
 		if n.Stage {
 			collect(stageTarget(n), it.b.Sel)
 			break
@@ -81,19 +96,24 @@ func (w *worker) fire(it *item, from int, seq map[string]int64) (out []state.Fir
 // stageTarget is the outbox's name of a stage, apart from the sinks'.
 func stageTarget(n *Node) string { return "step:" + n.Name }
 
-// when gives the records for which cond is TRUE; all of them where there is none. Valid until the next call.
-func (w *worker) when(cond *expr.Program, b *record.Batch) []int32 {
-	if cond == nil {
+// when gives the records of the branch for which cond is TRUE; all of them where there is neither. Valid until the next call.
+func (w *worker) when(br *branch, cond *expr.Program, b *record.Batch) []int32 {
+	if cond == nil && br == nil {
 		return b.Sel
 	}
 	w.env.B = b
 	w.sub = w.sub[:0]
 	for _, i := range b.Sel {
-		if cond.True(&w.env, int(i)) {
+		if (br == nil || br.has(b, int(i))) && (cond == nil || cond.True(&w.env, int(i))) {
 			w.sub = append(w.sub, i)
 		}
 	}
 	return w.sub
+}
+
+// takes tells whether a node with a condition, or in a branch, works on record i. w.env.B is set.
+func (w *worker) takes(n *Node, b *record.Batch, i int) bool {
+	return (n.branch == nil || n.branch.has(b, i)) && (n.When == nil || n.When.True(&w.env, i))
 }
 
 // apply runs one step on the records that its `when` selects and settles the failures.
@@ -103,7 +123,7 @@ func (w *worker) apply(it *item, n *Node, s interface{ Apply(*record.Batch) }) {
 		w.expand(it, n, s)
 		return
 	}
-	if n.When == nil {
+	if n.When == nil && n.branch == nil {
 		s.Apply(b)
 		if len(b.Fails) > 0 {
 			w.settle(it, n)
@@ -113,13 +133,13 @@ func (w *worker) apply(it *item, n *Node, s interface{ Apply(*record.Batch) }) {
 	w.env.B = b
 	w.sub, w.rest = w.sub[:0], w.rest[:0]
 	for _, i := range b.Sel {
-		if n.When.True(&w.env, int(i)) {
+		if w.takes(n, b, int(i)) {
 			w.sub = append(w.sub, i)
 		} else {
 			w.rest = append(w.rest, i)
 		}
 	}
-	if len(w.sub) == 0 {
+	if len(w.sub) == 0 && !w.hears {
 		return
 	}
 	full := b.Sel
@@ -200,7 +220,7 @@ func (w *worker) each(it *item, k int, f func(si int, sel []int32)) {
 		if s.At != k || k < w.least {
 			continue
 		}
-		sel := w.when(s.When, b)
+		sel := w.when(s.conf.branch, s.When, b)
 		if len(sel) == 0 {
 			continue
 		}

@@ -257,3 +257,20 @@ func (d *decoder) value(depth int) Value {
 	d.fail()
 	return Value{}
 }
+
+// AppendValue appends one value as AppendRecord writes it; Missing as Null.
+func (b *Batch) AppendValue(dst []byte, v Value) []byte { return b.appendBinary(dst, v) }
+
+// DecodeValues appends to vs the n values that AppendValue wrote one after the other; they are all of data. What they refer
+// to is copied into b.
+func DecodeValues(b *Batch, data []byte, n int, vs []Value) ([]Value, error) {
+	d := decoder{b: b, shift: len(b.Buf), p: data}
+	b.Buf = append(b.Buf, data...)
+	for range n {
+		vs = append(vs, d.value(0))
+	}
+	if d.bad || d.off != len(data) {
+		return vs, fmt.Errorf("%w: damaged values", ErrCodec)
+	}
+	return vs, nil
+}

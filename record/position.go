@@ -32,4 +32,7 @@ type Split struct {
 	Epoch int64  // raised by an operator's reset; positions compare within one epoch
 	Path  string // what a person knows it by: the file's path, topic/queue
 	Index int    // dense number within the running pipeline
+	// Shared: other instances, with stores of their own, read it in turn, so that a sink which keeps positions may know a
+	// later epoch. The source sets it before the first batch.
+	Shared bool
 }

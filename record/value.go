@@ -124,3 +124,13 @@ func (v Value) Sub(from, to int) Value {
 	v.n = uint32(to - from)
 	return v
 }
+
+// Words are a value that refers to nothing as two numbers, for memory that outlives a batch; FromWords makes it again.
+func (v Value) Words() (x, rest uint64) {
+	return v.x, uint64(v.n) | uint64(v.aux)<<32 | uint64(v.kind)<<48
+}
+
+// FromWords is the value that Words took apart.
+func FromWords(x, rest uint64) Value {
+	return Value{x: x, n: uint32(rest), aux: uint16(rest >> 32), kind: Kind(rest >> 48)}
+}

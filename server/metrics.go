@@ -30,6 +30,12 @@ var (
 	descPipelines  = desc("pipelines", "Pipelines that have a file.")
 	descProblems   = desc("config_problems", "Files and folders that can't be used and are no pipeline's.")
 
+	descKeys       = desc("step_keys", "Groups or keys that a stateful step holds.", "pipeline", "step")
+	descWindows    = desc("window_open", "Windows, or slices of windows that overlap, that are open.", "pipeline", "step")
+	descWindowSize = desc("window_bytes", "Memory that windows take, about.", "pipeline", "step")
+	descWaterLag   = desc("window_watermark_lag_seconds", "How far the watermark is behind the clock.", "pipeline", "step")
+	descLate       = desc("window_late_total", "Records that came too late for their windows.", "pipeline", "step")
+
 	ledgerDescs = []struct {
 		d *prometheus.Desc
 		v func(s *manager.Status) int64
@@ -54,7 +60,7 @@ var (
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descState, descRejected, descStarted, descCheckpoint, descLag, descInFlight, descRestarts, descHeld,
-		descReloads, descPipelines, descProblems} {
+		descReloads, descPipelines, descProblems, descKeys, descWindows, descWindowSize, descWaterLag, descLate} {
 		ch <- d
 	}
 	for _, l := range ledgerDescs {
@@ -107,6 +113,18 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		gauge(descInFlight, float64(s.InFlight), s.Pipeline)
 		for _, l := range ledgerDescs {
 			counter(l.d, l.v(s), s.Pipeline)
+		}
+		for name, h := range s.Stages {
+			gauge(descKeys, float64(h.Keys), s.Pipeline, name)
+			if h.Bytes == 0 && h.Watermark == "" {
+				continue
+			}
+			gauge(descWindows, float64(h.Windows), s.Pipeline, name)
+			gauge(descWindowSize, float64(h.Bytes), s.Pipeline, name)
+			counter(descLate, h.Late, s.Pipeline, name)
+			if h.Watermark != "" {
+				gauge(descWaterLag, float64(h.LagMillis)/1000, s.Pipeline, name)
+			}
 		}
 		for _, k := range s.Sinks {
 			for j, n := range [4]int64{k.Received, k.Delivered, k.Rejected, k.Skipped} {

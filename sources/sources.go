@@ -52,15 +52,33 @@ type Output interface {
 	Idle(split *record.Split, idle bool)
 	// Committed is the split's last committed position.
 	Committed(split *record.Split) record.Position
+	// Checkpoint asks for an early checkpoint. It doesn't wait; a Committer hears of it.
+	Checkpoint()
+	// Abort takes the pipeline back to its last commit: nothing that is not committed will be, by this run. The run
+	// ends with err, and Run is to return. For a split that another instance has taken over.
+	Abort(err error)
 	// Trouble reports what the source retries (nil: it is over); status shows it.
 	Trouble(err error)
 	// Lost counts bytes that can't be read any more, with a reason for log and status.
 	Lost(split *record.Split, bytes int64, reason string)
 }
 
+// Aligner is an Output that knows how far event time has come in each split, so that a finite source can read its splits side by side:
+// windows are then open for as short a time as can be.
+type Aligner interface {
+	// EventTime is in milliseconds since 1970, math.MinInt64 before the first record. ok is false where no window needs it.
+	EventTime(s *record.Split) (ms int64, ok bool)
+}
+
 // Committer is a source that wants to hear of commits (brokers' offsets).
 type Committer interface {
 	Committed(ctx context.Context, positions map[*record.Split]record.Position) error
+}
+
+// Prober is a source that can tell whether it would be able to connect, without reading or changing anything: for
+// `check --connect`. It is called instead of Run.
+type Prober interface {
+	Probe(ctx context.Context) error
 }
 
 // Config is a source's configuration: a struct that the loader fills.
@@ -75,8 +93,11 @@ type Build struct {
 	steps.Build
 	Common Common
 	Once   bool // read what is there, then end
-	Clock  func() time.Time
-	Log    *slog.Logger
+	// Alone: steps keep state by keys across splits, on this host. Splits that a source would share with other instances
+	// must all be here; where others have some of them the source refuses to run.
+	Alone bool
+	Clock func() time.Time
+	Log   *slog.Logger
 	// CompilePattern compiles multiline's pattern, %{NAME} of grok included; nil: Go's regexp.
 	CompilePattern func(pattern string) (Matcher, error)
 }
@@ -99,7 +120,7 @@ type Spec struct {
 type Common struct {
 	Codec     string     `yaml:"codec" doc:"How a record is made of a line or message: its text as the field message, or a JSON object's fields." enum:"line,json" default:"line"`
 	Multiline *Multiline `yaml:"multiline" doc:"Join lines to one record."`
-	Encoding  string     `yaml:"encoding" doc:"The input's character set, an IANA name such as iso-8859-1 or utf-16le; it is converted to UTF-8." default:"utf-8"`
+	Encoding  string     `yaml:"encoding" doc:"The input's character set, an IANA name such as iso-8859-1 or utf-16le; it is converted to UTF-8. utf-8-escaped is UTF-8 whose other bytes become \\xC3 and the like, so that a text comes out and nothing is lost." default:"utf-8"`
 	ID        string     `yaml:"id" doc:"A name for the source in split names and metrics."`
 }
 

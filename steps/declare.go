@@ -19,6 +19,8 @@ type Decl struct {
 	// Node is the component's YAML node, for errors without a better place.
 	Node *yaml.Node
 	Path string // the component's path in the file
+	// EventTime is the field that %{+…} means here; "" for @timestamp.
+	EventTime string
 
 	ReadFields  []string
 	ReadNodes   []*yaml.Node // beside ReadFields: where each is named
@@ -68,7 +70,7 @@ func (d *Decl) ReadTemplate(t *Template) {
 	if t == nil || t.Template == nil {
 		return
 	}
-	for _, f := range t.Template.Fields() {
+	for _, f := range t.Template.FieldsFor(d.EventTime) {
 		d.Read(f, t.Node)
 	}
 }

@@ -47,6 +47,16 @@ type Spec struct {
 	Stateful bool
 }
 
+// Holding is what a stateful step holds, for status and metrics.
+type Holding struct {
+	Windows   int    `json:"windows,omitempty"`   // open ones; of windows that overlap, their slices
+	Keys      int    `json:"keys"`                // groups, counted in each window or slice
+	Bytes     int    `json:"bytes,omitempty"`     // of memory, about
+	Late      int64  `json:"late,omitempty"`      // records that came too late, ever
+	Watermark string `json:"watermark,omitempty"` // RFC 3339
+	LagMillis int64  `json:"lag_ms,omitempty"`    // how far the watermark is behind the clock
+}
+
 // Registry holds the kinds of steps by name. Filled by init functions, read-only afterwards.
 var Registry = config.NewRegistry[Spec]("step")
 

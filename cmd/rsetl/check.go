@@ -9,6 +9,7 @@ import (
 
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/sinks"
+	"github.com/rsetl/rsetl/sources"
 )
 
 // probeTimeout is how long `check --connect` waits for each connection.
@@ -19,7 +20,7 @@ func (a *app) cmdCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "check FILE|DIR...",
 		Short:   "Validate pipeline files; connects to nothing",
-		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing; with --connect it tries the sinks' connections\ntoo, and writes nothing. Exit code 1 where there is a mistake.",
+		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing; with --connect it tries the connections of\nsource and sinks too, and writes nothing. Exit code 1 where there is a mistake.",
 		Example: "  rsetl check conf.d\n  rsetl check examples/web-errors.yaml\n  rsetl check --connect conf.d",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -41,13 +42,22 @@ func (a *app) cmdCheck() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&connect, "connect", false, "try the connections of the sinks too")
+	c.Flags().BoolVar(&connect, "connect", false, "try the connections of source and sinks too")
 	return c
 }
 
 // probe tries the plan's connections and prints those that fail.
 func (a *app) probe(ctx context.Context, p *pipeline.Plan) bool {
 	ok := true
+	if prober, can := p.Source.(sources.Prober); can {
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		err := prober.Probe(probe)
+		cancel()
+		if err != nil {
+			ok = false
+			fmt.Fprintf(a.out, "%s: source %s: %s\n", p.File.Path, p.File.Source.Kind, p.File.Errs.Mask(err.Error()))
+		}
+	}
 	for _, s := range p.Sinks {
 		prober, can := s.Sink.(sinks.Prober)
 		if !can {

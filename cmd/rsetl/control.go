@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/rsetl/rsetl/pipeline/manager"
 	"github.com/rsetl/rsetl/server"
+	"github.com/rsetl/rsetl/steps"
 )
 
 // target is the daemon that a command asks.
@@ -115,12 +118,37 @@ func (a *app) statusTable(all []manager.Status) {
 	}
 	w.Flush()
 	for _, s := range all {
+		for _, line := range holdings(s.Stages) {
+			fmt.Fprintf(a.out, "%s: %s\n", s.Pipeline, line)
+		}
 		for _, line := range []string{s.Error, s.Note} {
 			if line != "" {
 				fmt.Fprintf(a.out, "%s: %s\n", s.Pipeline, strings.ReplaceAll(line, "\n", "\n    "))
 			}
 		}
 	}
+}
+
+// holdings says what each stateful step holds.
+func holdings(stages map[string]steps.Holding) (lines []string) {
+	for _, name := range slices.Sorted(maps.Keys(stages)) {
+		h := stages[name]
+		line := fmt.Sprintf("%s holds %d keys", name, h.Keys)
+		if h.Watermark != "" || h.Windows > 0 {
+			line += fmt.Sprintf(" in %d windows, %d KiB", h.Windows, (h.Bytes+1023)/1024)
+		}
+		if h.Watermark != "" {
+			line += "; watermark " + h.Watermark
+			if h.LagMillis != 0 {
+				line += fmt.Sprintf(", %s behind the clock", (time.Duration(h.LagMillis) * time.Millisecond).Round(time.Second))
+			}
+		}
+		if h.Late > 0 {
+			line += fmt.Sprintf("; %d late", h.Late)
+		}
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 func (a *app) cmdList() *cobra.Command {

@@ -62,7 +62,7 @@ func (a *app) cmdStateShow() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "show PIPELINE",
 		Short:   "Show the committed positions of a pipeline's splits",
-		Long:    "Shows each split's path, committed position, epoch and lag.",
+		Long:    "Shows each split's path, committed position, epoch and lag, and what windows and other stateful steps hold.",
 		Example: "  rsetl state show web-errors\n  rsetl state show --json --state-dir ./state web-errors",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -90,7 +90,13 @@ func (a *app) cmdStateShow() *cobra.Command {
 				}
 				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", sp.Split, sp.Path, sp.Epoch, sp.Offset, lag)
 			}
-			return w.Flush()
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			for _, line := range holdings(s.Stages) {
+				fmt.Fprintln(a.out, line)
+			}
+			return nil
 		},
 	}
 	t.flags(c)

@@ -240,6 +240,9 @@ func (u *unit) reload(v *version) {
 	u.retry.Stop()
 	u.edit(func() { u.draining = u.run != nil })
 	defer u.edit(func() { u.draining = false })
+	if u.run != nil {
+		u.run.r.Release(v.stages)
+	}
 	u.stop()
 	if u.m.stopping.Err() != nil {
 		return

@@ -16,6 +16,7 @@ type version struct {
 	err     error  // why it can't run: the file can't be read, or mistakes
 	places  []Mistake
 	outputs []string            // files that only one pipeline may write
+	stages  map[string]string   // what the state of each stage depends on
 	mask    func(string) string // hides the file's secrets; nil where it could not be read
 }
 
@@ -52,7 +53,7 @@ func (m *Manager) load(f *found) (*pipeline.Plan, *version) {
 		v.err = errors.New(v.hide(err.Error()))
 		return nil, v
 	}
-	v.outputs = append(plan.OutputPaths(), m.letters(plan))
+	v.outputs, v.stages = append(plan.OutputPaths(), m.letters(plan)), plan.Definitions()
 	return plan, v
 }
 

@@ -28,7 +28,7 @@ type Dialect interface {
 type Tx interface {
 	// Position reads a split's stored position; ok is false where there is none.
 	Position(split string) (p Stored, ok bool, err error)
-	// Advance stores a split's position. It compares with old (ok false: none was stored) and fails with
+	// Advance stores a split's position, under the later of its and old's epoch. It compares with old (ok false: none was stored) and fails with
 	// ErrFenced where someone else has changed it.
 	Advance(split *record.Split, old Stored, ok bool, to record.Position) error
 	// Insert writes one row. A *RowError means that this row can't go, and that the others may.
@@ -110,14 +110,15 @@ type own struct {
 	ok      bool
 	doubt   record.Position // what a Commit that failed may have stored all the same
 	inDoubt bool
+	epoch   int64 // of doubt
 }
 
 // fits tells whether the stored position is ours.
-func (o *own) fits(epoch int64, p Stored, ok bool) bool {
+func (o *own) fits(p Stored, ok bool) bool {
 	if ok == o.ok && (!ok || p.Position == o.stored.Position && p.Epoch == o.stored.Epoch) {
 		return true
 	}
-	return ok && o.inDoubt && p.Position == o.doubt && p.Epoch == epoch
+	return ok && o.inDoubt && p.Position == o.doubt && p.Epoch == o.epoch
 }
 
 // New makes the sink of a dialect.
@@ -239,10 +240,14 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 			return err
 		}
 		mine, known := s.owned[weak.Make(p.Split)]
-		if ok && old.Epoch > p.Split.Epoch || known && !mine.fits(p.Split.Epoch, old, ok) {
+		epoch := p.Split.Epoch
+		if p.Split.Shared && ok { // the instance that had it before may have seen a reset
+			epoch = max(epoch, old.Epoch)
+		}
+		if ok && old.Epoch > epoch || known && !mine.fits(old, ok) {
 			return fmt.Errorf("split %s (%s): %w", p.Split.ID, p.Split.Path, ErrFenced)
 		}
-		same := ok && old.Epoch == p.Split.Epoch
+		same := ok && old.Epoch == epoch
 		last, any := record.Position{}, false
 		for i := range p.Ends {
 			if same && p.Pos[i].Compare(old.Position) <= 0 {
@@ -261,7 +266,7 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 			}
 			last, any = p.Pos[i], true
 		}
-		m := own{split: p.Split, stored: old, ok: ok}
+		m := own{split: p.Split, stored: old, ok: ok, epoch: epoch}
 		if any {
 			if err := tx.Advance(p.Split, old, ok, last); err != nil {
 				return err
@@ -291,7 +296,7 @@ func (s *Sink) deliver(ctx context.Context, c *sinks.Chunk) error {
 	}
 	for i := range s.moved {
 		if m := &s.moved[i]; m.inDoubt {
-			m.stored = Stored{Epoch: m.split.Epoch, Position: m.doubt}
+			m.stored = Stored{Epoch: m.epoch, Position: m.doubt}
 			m.ok, m.inDoubt = true, false
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -332,6 +333,7 @@ func (r *run) loop() error {
 
 // turn reads the next file for a while.
 func (r *run) turn() error {
+	side := r.oldestFirst()
 	e := r.queue[0]
 	r.queue = r.queue[1:]
 	if e.sp == nil { // finished since
@@ -349,12 +351,13 @@ func (r *run) turn() error {
 		return nil
 	}
 	blocks := turnBlocks
-	if r.once {
+	if r.once && !side {
 		blocks = 1 << 30
 	}
 	e.busy = true
 	defer func() { e.busy = false }()
-	for range blocks {
+	// A compressed file is read to its end: going on in its middle later would take memory, or time.
+	for n := 0; n < blocks || side && e.h != nil && e.h.kind != plain; n++ {
 		more, err := r.read(e)
 		if err != nil {
 			return err
@@ -373,6 +376,32 @@ func (r *run) turn() error {
 	}
 	r.queue = append(r.queue, e)
 	return nil
+}
+
+// oldestFirst brings the file whose records are oldest to the queue's front, where the source is finite and windows follow. It is false where
+// files are read one after the other.
+func (r *run) oldestFirst() bool {
+	a, ok := r.out.(sources.Aligner)
+	if !r.once || !ok || len(r.queue) < 2 {
+		return false
+	}
+	least, at := int64(math.MaxInt64), 0
+	for i, e := range r.queue {
+		if e.sp == nil {
+			continue
+		}
+		ms, ok := a.EventTime(e.sp)
+		if !ok {
+			return false
+		}
+		if ms < least {
+			least, at = ms, i
+		}
+	}
+	e := r.queue[at]
+	copy(r.queue[1:at+1], r.queue[:at])
+	r.queue[0] = e
+	return true
 }
 
 // decoders counts the files that are being decompressed: each takes memory, up to some MiB.

@@ -52,6 +52,8 @@ type Output struct {
 	Block func(ctx context.Context) error
 	// Discard: records are counted, not kept; batches are used again.
 	Discard bool
+	// OnCheckpoint, where set, is called by Checkpoint, on a goroutine of its own.
+	OnCheckpoint func()
 	// Budget bounds the bytes between Batch and Send or Return; 0: no bound.
 	Budget int
 
@@ -70,6 +72,7 @@ type Output struct {
 	troubles []error
 	trouble  error
 	lost     []Lost
+	aborted  error
 	errs     []error
 	free     []*record.Batch
 	out      int // batches that the source holds
@@ -110,9 +113,16 @@ func (o *Output) bad(format string, args ...any) {
 func (o *Output) Known() []state.Split {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	known := o.start.Clone().Splits
+	if len(o.ended) > 0 { // one that was released may be opened again
+		now := o.at(len(o.log)).Splits
+		for id := range o.ended {
+			known[id] = now[id]
+		}
+	}
 	var out []state.Split
-	for _, id := range slices.Sorted(maps.Keys(o.start.Splits)) {
-		out = append(out, o.start.Clone().Splits[id])
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		out = append(out, known[id])
 	}
 	return out
 }
@@ -125,11 +135,18 @@ func (o *Output) Open(ctx context.Context, ss ...state.Split) ([]*record.Split, 
 	defer o.cond.Broadcast()
 	var out []*record.Split
 	for _, s := range ss {
-		if o.splits[s.ID] != nil {
+		again := o.splits[s.ID] != nil
+		if again && !o.ended[s.ID] {
 			o.bad("split %s is opened twice", s.ID)
 		}
 		s.Meta = maps.Clone(s.Meta)
-		if k, ok := o.start.Splits[s.ID]; ok {
+		if again {
+			if k := o.at(len(o.log)).Splits[s.ID]; k.Epoch == s.Epoch {
+				s.Recent = k.Recent
+			}
+			delete(o.ended, s.ID)
+			delete(o.finished, s.ID)
+		} else if k, ok := o.start.Splits[s.ID]; ok && k.Epoch == s.Epoch {
 			s.Recent = k.Recent
 		}
 		sp := &record.Split{ID: s.ID, Epoch: s.Epoch, Path: s.Path, Index: len(o.splits)}
@@ -285,6 +302,26 @@ func (o *Output) Committed(sp *record.Split) record.Position {
 	return s.Position()
 }
 
+func (o *Output) Checkpoint() {
+	if o.OnCheckpoint != nil {
+		go o.OnCheckpoint()
+	}
+}
+
+func (o *Output) Abort(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.aborted = err
+	o.cond.Broadcast()
+}
+
+// Aborted is what Abort was called with, nil where it wasn't.
+func (o *Output) Aborted() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.aborted
+}
+
 func (o *Output) Trouble(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -314,11 +351,16 @@ func (o *Output) Events() int {
 func (o *Output) At(n int) (*Store, []Record) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.start.Clone()
 	upTo := 0
-	for i, e := range o.log[:n] {
-		_ = i
-		upTo = e.upTo
+	if n > 0 {
+		upTo = o.log[n-1].upTo
+	}
+	return o.at(n), slices.Clone(o.records[:upTo])
+}
+
+func (o *Output) at(n int) *Store {
+	s := o.start.Clone()
+	for _, e := range o.log[:n] {
 		k, known := s.Splits[e.split]
 		switch {
 		case e.open != nil:
@@ -344,7 +386,7 @@ func (o *Output) At(n int) (*Store, []Record) {
 			s.Splits[e.split] = k
 		}
 	}
-	return s, slices.Clone(o.records[:upTo])
+	return s
 }
 
 // Commit is At for all that was sent.

@@ -67,6 +67,8 @@ func lookup(name string) (*charset, error) {
 	switch n {
 	case "", "utf-8", "utf8":
 		return nil, nil
+	case "utf-8-escaped":
+		return newCharset(escapedUTF8{})
 	case "utf-16", "utf-16le", "utf-16be", "utf16", "utf16le", "utf16be":
 		le := must(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM))
 		be := must(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM))

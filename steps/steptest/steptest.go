@@ -36,6 +36,7 @@ type S struct {
 	Decl   steps.Decl
 	Errs   *config.Errors
 	Maker  steps.Maker
+	Clock  time.Time // may be set
 
 	enc  *record.Encoder
 	step steps.Step
@@ -75,7 +76,8 @@ func Try(text string, o Options) (*S, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	}
-	now := func() time.Time { return o.Now }
+	s.Clock = o.Now
+	now := func() time.Time { return s.Clock }
 	typeOf := func(f string) expr.Type { return o.Types[f] }
 	b := steps.Build{Decl: s.Decl, Table: s.Table, Pipeline: "test", Name: kind, Zone: o.Zone, Now: now, LiveFn: o.Live,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)), TypeOf: typeOf,

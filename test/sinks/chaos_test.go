@@ -378,11 +378,13 @@ func rows(t *testing.T, db *sql.DB) map[int]int {
 func documents(t *testing.T, es, index string) map[int]int {
 	request(t, "POST", es+"/"+index+"/_refresh", "")
 	out := map[int]int{}
-	after := ""
+	after, seen := "", map[string]bool{}
 	for {
+		news := len(seen)
 		var res struct {
 			Hits struct {
 				Hits []struct {
+					ID     string `json:"_id"`
 					Sort   []json.Number
 					Source struct{ N int } `json:"_source"`
 				}
@@ -393,10 +395,14 @@ func documents(t *testing.T, es, index string) map[int]int {
 			t.Fatal(err, string(p))
 		}
 		for _, h := range res.Hits.Hits {
+			if seen[h.ID] { // a merge has moved the document on which the page before ended
+				continue
+			}
+			seen[h.ID] = true
 			out[h.Source.N]++
 			after = fmt.Sprintf(`, "search_after": [%s, %s]`, h.Sort[0], h.Sort[1])
 		}
-		if len(res.Hits.Hits) == 0 {
+		if len(seen) == news {
 			return out
 		}
 	}

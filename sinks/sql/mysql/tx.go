@@ -142,7 +142,8 @@ func (t *tx) advance(a *advance) error {
 		return t.fail("store the position", err)
 	}
 	recent := strings.Fields(a.old.Recent)
-	if a.old.Epoch != split.Epoch {
+	epoch := max(a.old.Epoch, split.Epoch)
+	if a.old.Epoch != epoch {
 		recent = nil
 	}
 	recent = append(recent, format(a.to))
@@ -150,7 +151,7 @@ func (t *tx) advance(a *advance) error {
 		recent = recent[len(recent)-state.Keep:]
 	}
 	res, err := d.conn.ExecContext(t.ctx, `UPDATE rsetl_positions SET epoch = ?, pos = ?, idx = ?, recent = ? WHERE pipeline = ? AND sink = ? AND split = ? AND epoch = ? AND pos = ? AND idx = ?`,
-		split.Epoch, a.to.Offset, a.to.Index, strings.Join(recent, " "), d.env.Pipeline, d.env.Name, split.ID, a.old.Epoch, a.old.Offset, a.old.Index)
+		epoch, a.to.Offset, a.to.Index, strings.Join(recent, " "), d.env.Pipeline, d.env.Name, split.ID, a.old.Epoch, a.old.Offset, a.old.Index)
 	if err != nil {
 		return t.fail("store the position", err)
 	}

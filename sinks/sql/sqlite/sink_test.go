@@ -454,6 +454,19 @@ func TestEpochs(t *testing.T) {
 		}
 	}
 	want(t, s.path, `SELECT a FROM t`, "1\n2\n3")
+	// Another instance, whose store hasn't seen the reset, takes a shared split over: it goes on in the sink's epoch.
+	shared := &record.Split{ID: "q", Epoch: 1, Shared: true}
+	if r := s.send(ctx, s.Part(t, shared, 11, `{"a": 3}`, `{"a": 4}`)); r.Err != nil || r.Skipped != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := s.send(ctx, s.Part(t, shared, 13, `{"a": 5}`)); r.Err != nil || r.Skipped != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r := s.send(ctx, s.Part(t, second, 12, `{"a": 4}`)); !errors.Is(r.Err, sql.ErrFenced) {
+		t.Errorf("the one that had it before: %+v", r)
+	}
+	want(t, s.path, `SELECT epoch, "offset", recent FROM rsetl_positions`, `2|13|"10/0 11/0 12/0 13/0"`)
+	want(t, s.path, `SELECT a FROM t`, "1\n2\n3\n4\n5")
 }
 
 func TestLocked(t *testing.T) {

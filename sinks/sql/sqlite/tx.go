@@ -117,14 +117,15 @@ func (t *tx) Advance(split *record.Split, old sql.Stored, ok bool, to record.Pos
 	st := t.d.pos.move
 	defer st.Reset()
 	recent := strings.Fields(old.Recent)
-	if old.Epoch != split.Epoch {
+	epoch := max(old.Epoch, split.Epoch)
+	if old.Epoch != epoch {
 		recent = nil
 	}
 	recent = append(recent, format(to))
 	if len(recent) > state.Keep {
 		recent = recent[len(recent)-state.Keep:]
 	}
-	st.BindInt64(1, split.Epoch)
+	st.BindInt64(1, epoch)
 	st.BindInt64(2, to.Offset)
 	st.BindInt64(3, int64(to.Index))
 	st.BindText(4, strings.Join(recent, " "))
