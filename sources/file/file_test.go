@@ -861,6 +861,43 @@ func TestRandomLife(t *testing.T) {
 	equal(t, got, all)
 }
 
+// A position is found again by what stands before it, whatever batches were read behind it before each of several kills.
+func TestAnchorStays(t *testing.T) {
+	d := t.TempDir()
+	p := filepath.Join(d, "a.log")
+	var want []string
+	for i := range 40 {
+		want = append(want, fmt.Sprintf("line %04d", i))
+	}
+	write(t, p, strings.Join(want, "\n")+"\n")
+	for first := 1; first < 12; first++ {
+		for second := 0; second < 8; second++ {
+			store := sourcetest.NewStore()
+			var got []string
+			for run, block := range []int{50, 20, 30, 4096} {
+				s := quick(t, Config{Paths: []string{p}})
+				s.block = block
+				r := start(t, s, store)
+				left := len(want) - len(got)
+				r.wait(func(v sourcetest.View) bool { return v.Count() >= left })
+				r.end()
+				k := r.out.Events()
+				if run < 3 {
+					k = min(k, []int{first, second, second}[run])
+				}
+				st, recs := r.out.At(k)
+				for _, x := range recs {
+					got = append(got, x.Message())
+				}
+				store = st
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("kills after %d and %d events: %d lines, want %d", first, second, len(got), len(want))
+			}
+		}
+	}
+}
+
 // Notices alone are enough where polling takes for ever.
 func TestNotices(t *testing.T) {
 	d := t.TempDir()

@@ -499,6 +499,12 @@ func (r *run) resume(c *candidate, k *known, tail []byte) *entry {
 	delete(r.waiting, c.id)
 	m, st := k.m, k.st
 	m.id, m.gone = c.id, 0
+	// The position's anchor alone: what was read behind it before it was committed is read again, perhaps in other batches, and
+	// an anchor of then would push out this one before the next position is committed.
+	m.tails = [2]anchor{{off: -1}, {off: -1}}
+	if k.pos > 0 {
+		m.push(anchorOf(k.pos, tail))
+	}
 	if n := printOf(c.head); n.n > m.print.n {
 		m.print = n
 	}
