@@ -41,6 +41,9 @@ type Hop struct {
 	Every config.Duration `yaml:"every,required" doc:"How far apart they begin (cumulate: end); size is a multiple of it."`
 }
 
+// maxOverlap bounds the windows that one record is in, and so the results that one record makes.
+const maxOverlap = 100_000
+
 // Config is `window: {…}`.
 type Config struct {
 	Tumble   config.Duration   `yaml:"tumble" doc:"Windows of this length, one after the other."`
@@ -173,6 +176,8 @@ func (k *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		length(name+".every", h.Every)
 		if h.Every > 0 && h.Size%h.Every != 0 {
 			c.Errorf(n, "%s: size %s is no multiple of every %s", name, h.Size, h.Every)
+		} else if h.Every > 0 && h.Size/h.Every > maxOverlap {
+			c.Errorf(n, "%s: a record would be in %d windows, at most %d is possible; make every longer", name, h.Size/h.Every, maxOverlap)
 		}
 	}
 	if k.Offset%Offset(time.Millisecond) != 0 {

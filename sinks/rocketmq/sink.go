@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -249,7 +250,7 @@ func (s *Sink) send(ctx context.Context, c *sinks.Chunk, p *progress, l *lane, r
 	} else {
 		err = s.client.SendBatch(ctx, l.addr, l.queue, batch)
 	}
-	refused := rocketmq.IsCode(err, rocketmq.MessageIllegal)
+	refused := rocketmq.IsCode(err, rocketmq.MessageIllegal) || tooLong(err)
 	switch {
 	case err != nil && !refused:
 		return err
@@ -273,6 +274,12 @@ func (s *Sink) send(ctx context.Context, c *sinks.Chunk, p *progress, l *lane, r
 		}
 	}
 	return nil
+}
+
+// tooLong tells whether a broker refuses a batch for the length of a message, which it may do with a system error.
+func tooLong(err error) bool {
+	var e *rocketmq.Error
+	return errors.As(err, &e) && e.Code == rocketmq.SystemError && strings.Contains(e.Remark, "size exceeded")
 }
 
 // Abandon gives the rows that are not settled.
