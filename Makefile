@@ -5,7 +5,7 @@ export CGO_ENABLED = 0
 
 # The real servers that tests use: `make test` starts those that don't run, and stops these after it.
 # RSETL_SERVICES=required makes it fail where one can't be had, off skips their tests.
-SERVICES ?= elasticsearch mysql
+SERVICES ?= elasticsearch mysql rocketmq
 
 .PHONY: build demo test services services-down chaos bench fuzz generate lint clean
 

@@ -26,7 +26,7 @@ func aggregateFuncs() []Function {
 	count.Nulls = "NULL arguments are left out"
 	approx := obj("APPROX_COUNT_DISTINCT", "APPROX_COUNT_DISTINCT(value)", "About the number of distinct values: exact up to 256, then with a standard error of 1.6 %, in 4 KiB", "x", is(simple(TBigInt).notNull()), newDistinctCount)
 	approx.Nulls = count.Nulls
-	array := obj("ARRAY_AGG", "ARRAY_AGG([DISTINCT] value)", "The values in the order they came, as an array", "x",
+	array := obj("ARRAY_AGG", "ARRAY_AGG([DISTINCT] value)", "The values in the order they came, as an array; NULL and counted as an overflow beyond 16 MiB", "x",
 		func(c *Call) (Type, error) { return arrayOf(c.ArgType(0).nullable()), nil }, newArrayAgg)
 	array.TakesNull, array.Nulls = true, "NULLs are elements; NULL without records"
 	jsonArray := obj("JSON_ARRAYAGG", "JSON_ARRAYAGG(value [NULL ON NULL])", "The values as the text of a JSON array", "x", is(stringType().notNull()), newJSONArrayAgg)
@@ -50,7 +50,7 @@ func aggregateFuncs() []Function {
 		agg("STDDEV_SAMP", "STDDEV_SAMP(number)", "The standard deviation of the sample; NULL for one value", "n", double, moment(true, true), "STDDEV"),
 		agg("VAR_POP", "VAR_POP(number)", "The variance of the population", "n", double, moment(false, false)),
 		agg("VAR_SAMP", "VAR_SAMP(number)", "The variance of the sample; NULL for one value", "n", double, moment(true, false), "VARIANCE"),
-		obj("LISTAGG", "LISTAGG([DISTINCT] text[, separator])", "The texts in the order they came, with the separator (,) between them", "s?s", is(stringType()), newListAgg),
+		obj("LISTAGG", "LISTAGG([DISTINCT] text[, separator])", "The texts in the order they came, with the separator (,) between them; NULL and counted as an overflow beyond 16 MiB", "s?s", is(stringType()), newListAgg),
 		array, collect, jsonArray, jsonObject,
 		obj("PERCENTILE", "PERCENTILE(number, share)", "The value that a share (0 to 1) of the numbers doesn't exceed; an array for an array of shares. Up to 256 numbers it is exact, between two of them; beyond, it is off by at most 1 % of the value", "nx",
 			func(c *Call) (Type, error) {
