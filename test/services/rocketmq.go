@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,10 +23,30 @@ type Cluster struct {
 	Client     *rocketmq.Client
 }
 
+// turn is held while this process has the cluster: the tests of a package kill brokers, and those of another want them.
+var turn struct {
+	once sync.Once
+	file *os.File
+}
+
+func waitTurn(t testing.TB) {
+	turn.once.Do(func() {
+		f, err := os.OpenFile(filepath.Join(os.TempDir(), "rsetl-test-rocketmq.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+		if err == nil {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX) // until the process ends
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		turn.file = f
+	})
+}
+
 // RocketMQ is a running cluster. Tests share it: each uses topics and groups of its own, see Topic and Unique.
 func RocketMQ(t testing.TB) *Cluster {
 	t.Helper()
 	c := &Cluster{NameServer: env(t, RocketMQEnv, "rocketmq"), Brokers: strings.Split(env(t, BrokersEnv, "rocketmq"), ",")}
+	waitTurn(t)
 	c.Client = rocketmq.New(rocketmq.Options{NameServers: []string{c.NameServer}})
 	t.Cleanup(c.Client.Close)
 	return c
