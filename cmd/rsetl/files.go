@@ -11,15 +11,16 @@ import (
 
 	"github.com/mattn/go-isatty"
 
+	"github.com/rsetl/rsetl/internal/repeats"
 	"github.com/rsetl/rsetl/pipeline"
 )
 
 // logger writes to stderr: text on a terminal, else JSON.
 func (a *app) logger() *slog.Logger {
 	if a.tty() {
-		return slog.New(slog.NewTextHandler(a.err, nil))
+		return slog.New(repeats.New(slog.NewTextHandler(a.err, nil)))
 	}
-	return slog.New(slog.NewJSONHandler(a.err, nil))
+	return slog.New(repeats.New(slog.NewJSONHandler(a.err, nil)))
 }
 
 // tty tells whether stderr is a terminal.
