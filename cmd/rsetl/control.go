@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -43,7 +44,7 @@ func (a *app) cmdStatus() *cobra.Command {
 		Long: `Shows the pipelines of a running daemon: state (running, blocked: a sink or source is down and tried again,
 paused, draining, failed, finished), version, counts, last checkpoint, and what is wrong.
 With --json it prints an array with, per pipeline, pipeline, state, version, started_at, error, last_checkpoint and
-the ledgers under the names of run --report.`,
+the ledgers under the names of run --report. LAG is what is there to read and not committed: bytes of files, messages of brokers.`,
 		Example: "  rsetl status\n  rsetl status --json --state-dir ./state",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cl, err := t.client()
@@ -104,7 +105,7 @@ func choose(all []manager.Status, names []string) ([]manager.Status, error) {
 
 func (a *app) statusTable(all []manager.Status) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PIPELINE\tSTATE\tVERSION\tIN\tOUT\tFILTERED\tDEAD\tCHECKPOINT")
+	fmt.Fprintln(w, "PIPELINE\tSTATE\tVERSION\tIN\tOUT\tFILTERED\tDEAD\tLAG\tCHECKPOINT")
 	for _, s := range all {
 		at := "-"
 		if s.LastCheckpoint != nil {
@@ -114,7 +115,11 @@ func (a *app) statusTable(all []manager.Status) {
 		if v == "" {
 			v = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", s.Pipeline, s.State, v, s.In, s.Out, s.Filtered, s.Dead, at)
+		lag := "-"
+		if s.Lag != nil {
+			lag = strconv.FormatInt(*s.Lag, 10)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Pipeline, s.State, v, s.In, s.Out, s.Filtered, s.Dead, lag, at)
 	}
 	w.Flush()
 	for _, s := range all {
