@@ -138,6 +138,7 @@ func parseYAML(errs *config.Errors, data []byte) (root *yaml.Node, ok bool) {
 }
 
 var (
+	atValue      = regexp.MustCompile("^[^#]*(?:[:,-] |[\\[{] *)[@`]")
 	percentValue = regexp.MustCompile(`^[^#'"]*(?:: |- |\[)%`)
 	colonValue   = regexp.MustCompile(`^\s*(?:- )*[\w-]+: [^'"{\[|>].*: `)
 	quotedStart  = regexp.MustCompile(`(?:: |- )(?:'[^']*'|"[^"]*") *[^ ,#}\]]`)
@@ -169,15 +170,15 @@ func yamlHint(lines []string, line int, msg string) (at int, hint string) {
 		if n := find(percentValue.MatchString); n > 0 {
 			return n, "; a value that begins with % stands in quotes: '%{…}'"
 		}
-		if n := find(func(l string) bool {
-			return strings.Contains(l, ": @") || strings.Contains(l, "- @") || strings.Contains(l, ": `") || strings.Contains(l, "- `")
-		}); n > 0 {
+		if n := find(atValue.MatchString); n > 0 {
 			return n, "; a value that begins with @ or ` stands in quotes"
 		}
 	case strings.Contains(msg, "mapping values are not allowed"):
 		if n := find(colonValue.MatchString); n > 0 {
 			return n, "; a value with `: ` in it stands in quotes"
 		}
+	case strings.Contains(msg, "did not find expected '-' indicator"):
+		return line, "; all items of the list that begins here stand in one column, and only items"
 	case strings.Contains(msg, "did not find expected"):
 		if n := find(flowComma.MatchString); n > 0 {
 			return n, "; a comma within {…} ends the value: put the expression in quotes, or each field on a line of its own"
@@ -200,7 +201,8 @@ var called = map[string]string{
 	"mutate": "a step of its own for each option: rename, add, set, convert, gsub, case, trim, split, join, merge, copy, remove", "replace": "`add: {FIELD: TEXT}`",
 	"update": "`add: {FIELD: TEXT}` with `when: FIELD IS NOT NULL`", "coerce": "`set: {FIELD: \"COALESCE(FIELD, 'value')\"}`", "strip": "`trim: [FIELD, …]`",
 	"uppercase": "`case: {upper: [FIELD, …]}`", "lowercase": "`case: {lower: [FIELD, …]}`", "capitalize": "`case: {capitalize: [FIELD, …]}`", "add_field": "`add: {FIELD: TEXT}`", "remove_field": "`remove: [FIELD, …]`",
-	"add_tag": "`set: {tags: \"ARRAY_APPEND(tags, 'TAG')\"}`", "prune": "`keep: [FIELD, …]` or `remove`", "multiline": "`multiline:` beside the source", "syslog_pri": "`syslog: FIELD`", "json_encode": "`set` with an expression", "ruby": "`set` with an expression", "translate": "`lookup: {field, target, file or dictionary}`", "urldecode": "`url: {field: FIELD, params: true}`", "clone": "a second sink with `from: STEP`, or `route`", "fingerprint": "`set` with an expression such as SHA256(FIELD)", "uuid": "`set: {FIELD: UUID()}`", "truncate": "`set: {FIELD: \"LEFT(FIELD, 100)\"}`", "aggregate": "`window`", "elapsed": "`window`", "metrics": "`window`", "grep": "`filter:` or `drop:`",
+	"if":      "`when: CONDITION` beside the step, or `route`",
+	"add_tag": "`set: {tags: \"ARRAY_APPEND(COALESCE(tags, ARRAY[]), 'TAG')\"}`", "prune": "`keep: [FIELD, …]` or `remove`", "multiline": "`multiline:` beside the source", "syslog_pri": "`syslog: FIELD`", "json_encode": "`set` with an expression", "ruby": "`set` with an expression", "translate": "`lookup: {field, target, file or dictionary}`", "urldecode": "`url: {field: FIELD, params: true}`", "clone": "a second sink with `from: STEP`, or `route`", "fingerprint": "`set` with an expression such as SHA256(FIELD)", "uuid": "`set: {FIELD: UUID()}`", "truncate": "`set: {FIELD: \"LEFT(FIELD, 100)\"}`", "aggregate": "`window`", "elapsed": "`window`", "metrics": "`window`", "grep": "`filter:` or `drop:`",
 }
 
 func notYet(what string) string { return "not yet: this version of rsetl does not have " + what }
@@ -254,6 +256,7 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 	} else {
 		c.In("source", func() { f.decodeSource(c, source) })
 	}
+	before := f.Errs.Mistakes()
 	if stepsNode != nil {
 		f.decodeSteps(c, stepsNode)
 	}
@@ -262,7 +265,7 @@ func (f *File) decode(c *config.Context, root *yaml.Node) {
 		f.decodeStep(c, &yaml.Node{Kind: yaml.MappingNode, Line: routeNode.Line, Column: routeNode.Column, Content: []*yaml.Node{key, routeNode}})
 	}
 	f.checkRoute()
-	if sinksNode == nil && f.routed() {
+	if sinksNode == nil && (f.routed() || f.Errs.Mistakes() > before && (routeNode != nil || hasRoute(stepsNode))) { // a route with mistakes may have had sinks
 	} else if sinksNode == nil {
 		f.Errs.Addf(root, "", "key \"sinks\" is missing; write for example `sinks: [stdout: {}]`")
 	} else {
@@ -336,6 +339,14 @@ func component(c *config.Context, n *yaml.Node, what string, kinds []string, com
 			continue
 		}
 		if slices.Contains(kinds, kind) {
+			if w, ok := called[k]; ok && what == "step" {
+				c.Errorf(p.Key, "%q is Logstash's name; here it is %s", k, w)
+				continue
+			}
+			if v := config.Resolve(value); v == nil || v.Tag == "!!null" {
+				c.Errorf(p.Key, "unknown key %q beside %q; what belongs to %q is indented further than it", k, kind, kind)
+				continue
+			}
 			c.Errorf(p.Key, "unknown key %q beside %q%s", k, kind, config.Meant(k, names))
 		} else {
 			c.Errorf(p.Key, "unknown key %q%s", k, config.Meant(k, append(append([]string(nil), names...), kinds...)))

@@ -164,6 +164,14 @@ func (f *File) routed() bool {
 	return slices.ContainsFunc(f.Sinks, func(s Sink) bool { return s.branch != nil })
 }
 
+// hasRoute says whether a list of steps has a route, right or wrong.
+func hasRoute(steps *yaml.Node) bool {
+	n := config.Resolve(steps)
+	return n != nil && n.Kind == yaml.SequenceNode && slices.ContainsFunc(n.Content, func(s *yaml.Node) bool {
+		return valueOf(config.Resolve(s), "route") != nil
+	})
+}
+
 // union is what may exist where branches come together.
 func union(sets []*fieldSet) *fieldSet {
 	out := sets[0].clone()

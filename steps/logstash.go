@@ -15,7 +15,7 @@ type Foreign map[string]string
 // common are the options that every Logstash filter has.
 var common = Foreign{
 	"add_field": "a step `add: {FIELD: TEXT}` after it", "remove_field": "a step `remove: [FIELD, …]` after it",
-	"add_tag": "a step `set: {tags: ARRAY_APPEND(tags, 'TAG')}` after it", "remove_tag": "a step `set: {tags: ARRAY_REMOVE(tags, 'TAG')}` after it",
+	"add_tag": "a step `set: {tags: \"ARRAY_APPEND(COALESCE(tags, ARRAY[]), 'TAG')\"}` after it", "remove_tag": "a step `set: {tags: \"ARRAY_REMOVE(tags, 'TAG')\"}` after it",
 	"tag_on_failure": "`on_error: keep` beside the step, which sets error.message and error.step", "id": "`name:` beside the step",
 	"tag_on_timeout": "`on_error: keep` beside the step", "timeout_millis": "nothing: no expression takes longer than the text is long", "timeout_scope": "nothing",
 	"enable_metric": "nothing", "periodic_flush": "nothing", "ecs_compatibility": "nothing: names are as you write them",

@@ -98,5 +98,21 @@ most of it away cheaply and ships the rest. One YAML file is one pipeline.`,
 	root.AddCommand(a.cmdRun(), a.cmdDaemon(), a.cmdStatus(), a.cmdList(), a.cmdFlush(), a.cmdPause(), a.cmdResume(), a.cmdReload(),
 		a.cmdDead(), a.cmdState(),
 		a.cmdCheck(), a.cmdTest(), a.cmdExplain(), a.cmdEval(), a.cmdGrok(), a.cmdFunctions(), a.cmdSchema(), a.cmdVersion())
+	argHelp(root)
 	return root
+}
+
+// argHelp lets errors about the number of arguments say what the arguments are.
+func argHelp(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		argHelp(sub)
+	}
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return fmt.Errorf("%w\nusage: %s\nsee: %s --help", err, c.UseLine(), c.CommandPath())
+			}
+			return nil
+		}
+	}
 }

@@ -53,7 +53,7 @@ func (g *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 			}
 		}
 	} else {
-		c.DecodeStruct(n, g)
+		foreign.Decode(c, n, g)
 		for i := range g.Patterns {
 			c.In(fmt.Sprintf("patterns[%d]", i), func() { g.Add(c, &g.Patterns[i]) })
 		}
@@ -76,6 +76,9 @@ func (g *Config) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		}
 	}
 }
+
+var foreign = steps.Foreign{"match": "`field: FIELD` and `patterns: [PATTERN, …]`", "pattern_definitions": "definitions", "patterns_dir": "`definitions`, or `patterns` in a shared file",
+	"named_captures_only": "nothing: only what has a name captures", "break_on_match": "nothing: the first pattern that matches counts", "keep_empty_captures": "nothing: an empty capture makes no field"}
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 

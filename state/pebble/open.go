@@ -53,6 +53,7 @@ type Store struct {
 	pause   time.Duration // 0 after a commit that succeeded
 	found   os.FileInfo   // the database's folder as it was opened; nil where it is not on the disk
 	used    atomic.Bool   // the used file is there
+	marking sync.Mutex    // held while it is made
 }
 
 var _ state.Store = (*Store)(nil)

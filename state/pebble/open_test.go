@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -358,8 +359,8 @@ func TestFullDiskHeals(t *testing.T) {
 			}
 			full.Store(false)
 		}
-		for k := 0; err != nil; k++ {
-			if err = s.Commit(ctx, "p", c); k > 10000 {
+		for deadline := time.Now().Add(30 * time.Second); err != nil; time.Sleep(time.Millisecond) { // the store opens anew meanwhile
+			if err = s.Commit(ctx, "p", c); time.Now().After(deadline) {
 				t.Fatalf("commit %d: %v", i, err)
 			}
 		}

@@ -20,6 +20,11 @@ func (s *Store) markUsed() {
 	if s.used.Load() {
 		return
 	}
+	s.marking.Lock() // pipelines commit at once; they would rename each other's file
+	defer s.marking.Unlock()
+	if s.used.Load() {
+		return
+	}
 	f := s.o.FS
 	if err := writeSynced(f, s.dir, f.PathJoin(s.dir, usedFile), "rsetl has committed to this state\n"); err != nil {
 		s.o.Log.Warn("state store: can't note that it is in use", "err", err)
