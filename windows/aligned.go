@@ -562,6 +562,9 @@ func (a *aligned) prepare(p *pending) {
 	}
 }
 
+// fireBytes is how many bytes of results go into one checkpoint.
+const fireBytes = 16 << 20
+
 // firePart fires up to room results of a window, or all of one that is put together and small.
 func (a *aligned) firePart(out *record.Batch, k *kv, p *pending, room int) (fired int) {
 	if len(p.from) == 0 {
@@ -570,7 +573,7 @@ func (a *aligned) firePart(out *record.Batch, k *kv, p *pending, room int) (fire
 	from, to := a.instant(p.start), a.instant(p.end)
 	if p.t == nil {
 		s := p.from[0]
-		for ; p.at < s.t.n && fired < room; p.at++ {
+		for ; p.at < s.t.n && fired < room && len(out.Buf) < fireBytes; p.at++ {
 			row := s.t.row(uint32(p.at))
 			key := s.t.key(row)
 			if row[1]&flagGone != 0 {

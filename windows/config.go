@@ -26,7 +26,7 @@ func init() {
 				"`delta` what is new since the one before, so that they add up; `update` the whole again. Their results are numbered from 1 in `window_firing`; with `update` a sink that upserts by window and keys has the latest.\n\n" +
 				"With `zone`, windows of whole days begin and end at local midnights, so that some have 23 or 25 hours. A split that its source has nothing to read from for `idle` doesn't hold the others back; where all splits are idle, " +
 				"time goes on as the clock does, `idle` behind, so that the last windows fire too.\n\n" +
-				"State is kept in memory and, with each checkpoint, in the state directory: it survives any end of the process, not the loss of the host. After a change of the window's definition the windows that are open fire as they are and new ones begin.",
+				"State is kept in memory and, with each checkpoint, in the state directory: it survives any end of the process, not the loss of the host. When a definition is changed by reload, the windows that are open fire as they are and new ones begin; where it was changed while nothing ran, the start is refused and says what can be done.",
 			Example: "- window:\n    tumble: 1m\n    time: '@timestamp'\n    delay: 5s\n    by: [host, status]\n    select: {hits: COUNT(*), bytes: SUM(bytes)}",
 		},
 		New:      func() steps.Config { return &Config{} },
@@ -346,9 +346,12 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 			return nil, fmt.Errorf("time: %w", err)
 		}
 	}
+	var names []string
 	for _, f := range k.By {
 		p.by = append(p.by, b.Slot(f.Name))
+		names = append(names, f.Name)
 	}
+	p.keys = expr.NewKey(b.Compiler, names)
 	p.startSlot, p.endSlot, p.firingSlot = b.Slot("window_start"), b.Slot("window_end"), -1
 	if k.Emit != "final" {
 		p.firingSlot = b.Slot(firingField)

@@ -25,6 +25,7 @@ type plan struct {
 	timeSlot   int
 	timeOf     *expr.Program
 	by         []int
+	keys       expr.Key
 	calls      []*expr.AggCall
 	offs       []int // of each call's words
 	aggSlots   []int
@@ -153,12 +154,8 @@ func (c *core) tooMany(b *record.Batch, i int) {
 
 // key puts the group's key into keyb.
 func (c *core) key(b *record.Batch, i int) []byte {
-	k := c.keyb[:0]
-	for _, slot := range c.by {
-		k = b.AppendValue(k, b.Get(i, slot))
-	}
-	c.keyb = k
-	return k
+	c.keyb = c.keys.Append(c.keyb[:0], b, i)
+	return c.keyb
 }
 
 // add takes record i into the aggregates' words.
@@ -287,4 +284,7 @@ func (k *kv) put(key func([]byte) []byte, value func([]byte) []byte) {
 		e.Value = k.buf[mid:len(k.buf):len(k.buf)]
 	}
 	k.list = append(k.list, e)
+	if cap(k.buf) > 64<<10 { // it has grown: growing on would keep a copy of all that is in it each time
+		k.buf = nil
+	}
 }

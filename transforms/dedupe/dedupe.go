@@ -99,9 +99,11 @@ func (k *Config) Definition() string {
 // Build makes the stage.
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	p := stage{Config: k, name: b.Name, now: b.Now, timeSlot: -1}
+	var names []string
 	for _, f := range k.By {
-		p.by = append(p.by, b.Slot(f.Name))
+		names = append(names, f.Name)
 	}
+	p.by = expr.NewKey(b.Compiler, names)
 	if k.Time.Name != "" {
 		p.timeSlot = b.Slot(k.Time.Name)
 		e, err := expr.Parse("TRY_CAST(" + expr.QuotePath(k.Time.Name) + " AS TIMESTAMP(9))")
@@ -124,7 +126,7 @@ type stage struct {
 	*Config
 	name     string
 	now      func() time.Time
-	by       []int
+	by       expr.Key
 	timeSlot int
 	timeOf   *expr.Program
 
@@ -173,10 +175,7 @@ func (s *stage) Apply(b *record.Batch) {
 			s.time = max(s.time, ms)
 		}
 		s.expire()
-		key := s.keyb[:0]
-		for _, slot := range s.by {
-			key = b.AppendValue(key, b.Get(i, slot))
-		}
+		key := s.by.Append(s.keyb[:0], b, i)
 		s.keyb = key
 		e := s.byKey[string(key)]
 		if e != nil {

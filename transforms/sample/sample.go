@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/steps"
 )
@@ -77,23 +78,24 @@ func (k *Config) Declare(d *steps.Decl) {
 }
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
-	var slots []int
+	var names []string
 	for _, f := range k.By {
-		slots = append(slots, b.Slot(f.Name))
+		names = append(names, f.Name)
 	}
+	key := expr.NewKey(b.Compiler, names)
 	limit := uint64(math.MaxUint64)
 	if k.Rate < 1 {
 		limit = uint64(float64(k.Rate) * (1 << 63) * 2)
 	}
 	return func() steps.Step {
-		s := &step{slots: slots, limit: limit, all: k.Rate >= 1}
+		s := &step{key: key.Own(), limit: limit, all: k.Rate >= 1}
 		s.each = s.one
 		return s
 	}, nil
 }
 
 type step struct {
-	slots []int
+	key   expr.Key
 	limit uint64 // hashes below it are kept
 	all   bool
 	each  func(int) record.Outcome
@@ -116,14 +118,14 @@ func (s *step) Apply(b *record.Batch) {
 
 func (s *step) one(i int) record.Outcome {
 	h := uint64(fnv)
-	if len(s.slots) == 0 {
+	if s.key.Len() == 0 {
 		p := s.b.Pos(i)
 		s.buf = binary.LittleEndian.AppendUint64(s.buf[:0], uint64(p.Offset))
 		s.buf = binary.LittleEndian.AppendUint64(s.buf, uint64(p.Index))
 		h = add(s.split, s.buf)
 	}
-	for _, slot := range s.slots {
-		s.buf = s.b.AppendPlain(s.buf[:0], s.b.Get(i, slot))
+	for n := range s.key.Len() {
+		s.buf = s.b.AppendPlain(s.buf[:0], s.key.Value(s.b, i, n))
 		h = add(h, append(s.buf, 0))
 	}
 	if mix(h) < s.limit {

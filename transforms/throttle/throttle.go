@@ -8,6 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/internal/twogen"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
@@ -64,14 +65,17 @@ func (k *Config) Declare(d *steps.Decl) {
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	m := &step{max: k.Max, per: k.Per.D().Milliseconds(), time: -1, now: b.Now}
+	var names []string
 	for _, f := range k.By {
-		m.slots = append(m.slots, b.Slot(f.Name))
+		names = append(names, f.Name)
 	}
+	m.key = expr.NewKey(b.Compiler, names)
 	if k.Time.Name != "" {
 		m.time = b.Slot(k.Time.Name)
 	}
 	return func() steps.Step {
 		s := *m
+		s.key = m.key.Own()
 		s.counts = twogen.New[count](k.MaxKeys)
 		s.each = (&s).one
 		return &s
@@ -86,7 +90,7 @@ type count struct {
 
 // step is a stage, see pipeline.Stage.
 type step struct {
-	slots  []int
+	key    expr.Key
 	time   int // -1: the clock's
 	max    int
 	per    int64 // ms
@@ -122,12 +126,7 @@ func (s *step) one(i int) record.Outcome {
 	if at%s.per < 0 {
 		period--
 	}
-	s.buf = s.buf[:0]
-	for _, slot := range s.slots {
-		v := b.Get(i, slot)
-		s.buf = append(s.buf, byte(v.Kind()))
-		s.buf = append(b.AppendPlain(s.buf, v), 0)
-	}
+	s.buf = s.key.Append(s.buf[:0], b, i)
 	c := s.counts.Get(s.buf)
 	if c == nil {
 		c = s.counts.Put(s.buf, count{period: period})
