@@ -46,7 +46,7 @@ func TestKey(t *testing.T) {
 		}
 		seen[got] = name
 	}
-	if object(1, 2) != object(1, 2) {
+	if first, again := object(1, 2), object(1, 2); first != again {
 		t.Error("an object's key differs from its own")
 	}
 	// A field of a known type keeps it.
