@@ -28,6 +28,7 @@ services-down: ## stop them and remove their data
 chaos: ## the crash tests, long
 	$(GO) test ./test/chaos -count=1 -timeout 60m -v -args -kills 500
 	./test/services/services with $(SERVICES) -- $(GO) test ./test/sinks -run Chaos -count=1 -timeout 60m -v -args -kills 64 -lines 10000 -restart -full
+	./test/services/services with $(SERVICES) -- $(GO) test ./test/rocketmq -run Chaos -count=1 -timeout 60m -v -args -messages 2000000 -kills 20 -restarts 3
 
 bench: ## speed and memory against hand-written loops and Benthos
 	./bench/run.sh
