@@ -42,7 +42,8 @@ One message is one record: its body is the field ` + "`message`" + `. Metadata: 
 
 Where a queue begins: at the position of the last checkpoint; where the broker's offset is ahead of it (another instance had the queue, or an operator moved
 the offset forward), there; where the broker's offset is before the last 16 committed positions, an operator has set it back: reading begins there, in a new
-epoch, so that transactional sinks take the messages again. Within the last 16 it can't be told from a lost commit and counts as one; ` + "`rsetl state reset`" + ` is the way then. Where there is neither, ` + "`start`" + ` says.
+epoch, so that transactional sinks take the messages again. Within the last 16 it can't be told from a lost commit and counts as one; ` + "`rsetl state reset`" + ` is the way then. A broker that is killed forgets
+the offsets of its last seconds: a queue that is taken right after that, and that had few commits since it was taken before, may count as set back and be read again. Where there is neither, ` + "`start`" + ` says.
 
 A pipeline with windows or other state by keys takes its group alone: an instance that finds another member refuses to run. With several
 instances on one transactional sink, one that never had a queue can't tell that its offset was set back: give the source another ` + "`id`" + ` together with such a reset.
