@@ -133,6 +133,15 @@ type Build struct {
 // Slot is the field's slot.
 func (b *Build) Slot(name string) int { return b.Table.Slot(name) }
 
+// Key reads the fields that records are grouped by.
+func (b *Build) Key(by []FieldPath) expr.Key {
+	names := make([]string, len(by))
+	for i, f := range by {
+		names[i] = f.Name
+	}
+	return expr.NewKey(b.Compiler, names)
+}
+
 // Live tells whether anything later reads the field, or something below it, or ships it.
 func (b *Build) Live(name string) bool { return b.LiveFn == nil || b.LiveFn(name) }
 

@@ -346,12 +346,10 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 			return nil, fmt.Errorf("time: %w", err)
 		}
 	}
-	var names []string
 	for _, f := range k.By {
 		p.by = append(p.by, b.Slot(f.Name))
-		names = append(names, f.Name)
 	}
-	p.keys = expr.NewKey(b.Compiler, names)
+	p.keys = b.Key(k.By)
 	p.startSlot, p.endSlot, p.firingSlot = b.Slot("window_start"), b.Slot("window_end"), -1
 	if k.Emit != "final" {
 		p.firingSlot = b.Slot(firingField)

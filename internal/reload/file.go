@@ -2,6 +2,7 @@
 package reload
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -59,6 +60,9 @@ func (f *File[T]) look() {
 	st, err := os.Stat(f.path)
 	if err == nil && f.seen != nil && os.SameFile(st, f.seen) && st.ModTime().Equal(f.seen.ModTime()) && st.Size() == f.seen.Size() {
 		return
+	}
+	if err == nil && !st.Mode().IsRegular() {
+		err = errors.New("not a regular file") // opening a named pipe would wait for its writer
 	}
 	var v *T
 	if err == nil {

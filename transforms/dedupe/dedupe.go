@@ -99,11 +99,7 @@ func (k *Config) Definition() string {
 // Build makes the stage.
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	p := stage{Config: k, name: b.Name, now: b.Now, timeSlot: -1}
-	var names []string
-	for _, f := range k.By {
-		names = append(names, f.Name)
-	}
-	p.by = expr.NewKey(b.Compiler, names)
+	p.by = b.Key(k.By)
 	if k.Time.Name != "" {
 		p.timeSlot = b.Slot(k.Time.Name)
 		e, err := expr.Parse("TRY_CAST(" + expr.QuotePath(k.Time.Name) + " AS TIMESTAMP(9))")

@@ -145,9 +145,6 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 
 // open reads the database into memory: a mapped file that is written over in place would take the process down.
 func open(path string) (*maxminddb.Reader, error) {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a pipe would wait for its writer
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err

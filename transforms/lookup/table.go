@@ -87,9 +87,6 @@ func (k *Config) add(t *table, key string, r row) {
 
 // load reads a file.
 func (k *Config) load(path string) (*table, error) {
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // a pipe would wait for its writer
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

@@ -78,11 +78,7 @@ func (k *Config) Declare(d *steps.Decl) {
 }
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
-	var names []string
-	for _, f := range k.By {
-		names = append(names, f.Name)
-	}
-	key := expr.NewKey(b.Compiler, names)
+	key := b.Key(k.By)
 	limit := uint64(math.MaxUint64)
 	if k.Rate < 1 {
 		limit = uint64(float64(k.Rate) * (1 << 63) * 2)

@@ -65,11 +65,7 @@ func (k *Config) Declare(d *steps.Decl) {
 
 func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	m := &step{max: k.Max, per: k.Per.D().Milliseconds(), time: -1, now: b.Now}
-	var names []string
-	for _, f := range k.By {
-		names = append(names, f.Name)
-	}
-	m.key = expr.NewKey(b.Compiler, names)
+	m.key = b.Key(k.By)
 	if k.Time.Name != "" {
 		m.time = b.Slot(k.Time.Name)
 	}
