@@ -203,6 +203,9 @@ func (c *Cache) Start(ctx context.Context, env *sinks.Env) {
 	c.goroutines.Go(func() {
 		err := c.retry(c.run, "start", func(ctx context.Context) error {
 			err := c.starter.Start(ctx, env)
+			if err == nil && c.prep != nil && !c.prep.Ready() {
+				err = c.prepare()
+			}
 			if err != nil && c.givesUp() {
 				c.mu.Lock()
 				c.hopeless = true

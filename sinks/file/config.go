@@ -103,7 +103,7 @@ func (c *Config) Declare(d *steps.Decl) {
 func (c *Config) Build(b *steps.Build) (sinks.Sink, error) {
 	s := &Sink{
 		csv: c.Format == "csv", overwrite: c.Mode == "overwrite", rotate: c.Rotate,
-		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{},
+		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{}, letGo: map[string]bool{},
 		maxOpen: min(128, limits.OpenFiles()/4), maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
 	}
 	if path, ok := c.ConstPath(); ok {

@@ -50,6 +50,7 @@ type Sink struct {
 	marked      map[string]saved // what Mark returned; nil where nothing changed
 	touched     []*file          // by the chunk at hand
 	bad         map[string]string
+	letGo       map[string]bool // committed files that the pipeline's path no longer means: the next commit drops them
 	overwritten map[string]bool // files that were emptied for mode overwrite
 	fresh       bool            // nothing was committed yet: mode overwrite acts
 	clock       uint64          // counts uses of files
@@ -165,6 +166,12 @@ func (s *Sink) Start(ctx context.Context, env *sinks.Env) error {
 			return fmt.Errorf("the committed state of the file sink has version %d, this rsetl knows 1", st.Version)
 		}
 		for _, was := range st.Files {
+			if s.abandoned(was.Path) {
+				if err := s.abandon(was); err != nil {
+					return err
+				}
+				continue
+			}
 			s.committed[was.Path] = was
 			if err := s.resume(was); err != nil {
 				return err
@@ -175,6 +182,36 @@ func (s *Sink) Start(ctx context.Context, env *sinks.Env) error {
 		return nil
 	}
 	_, err := s.ensure(s.path)
+	return err
+}
+
+// abandoned tells whether the pipeline's path was changed and no longer means a committed file.
+func (s *Sink) abandoned(path string) bool {
+	if s.path != "" {
+		return path != s.path
+	}
+	return s.layout.check(path) != ""
+}
+
+// abandon cuts a file that the pipeline's path no longer means to its committed length, since what is behind it comes again, elsewhere.
+// That happens once, and the commit that ends it comes before the start does: the file may be another pipeline's by then, and its rows
+// stand behind that length.
+func (s *Sink) abandon(was saved) error {
+	if s.letGo[was.Path] {
+		return nil
+	}
+	err := s.resume(was)
+	if f := s.files[was.Path]; f != nil {
+		delete(s.files, was.Path)
+		err = errors.Join(err, s.close(f))
+	}
+	if errors.Is(err, errLocked) {
+		s.log.Warn("an output file is another's now; it is left as it is", "path", was.Path, "length", was.Len)
+		err = nil
+	}
+	if err == nil {
+		s.letGo[was.Path] = true
+	}
 	return err
 }
 
@@ -212,9 +249,6 @@ func (s *Sink) resume(was saved) error {
 		}
 		s.log.Info("cut what was written after the last checkpoint; it comes again", "path", was.Path, "length", was.Len, "cut", size-was.Len)
 		f.dirty = true
-	}
-	if s.path != "" && s.path != was.Path {
-		return s.close(f) // the path was changed in the pipeline
 	}
 	s.files[was.Path] = f
 	s.use(f)
@@ -370,8 +404,8 @@ func (s *Sink) drop(f *file) error {
 	return s.close(f)
 }
 
-// Ready tells whether no file waits for a commit.
-func (s *Sink) Ready() bool { return len(s.pending) == 0 }
+// Ready tells whether no file waits for a commit, be it a new one or one that is no longer the sink's.
+func (s *Sink) Ready() bool { return len(s.pending) == 0 && len(s.letGo) == 0 }
 
 // Prepare gives the committed files as they were committed, and the new ones.
 func (s *Sink) Prepare(context.Context) ([]byte, error) {
@@ -401,6 +435,7 @@ func (s *Sink) Prepared(context.Context) error {
 		s.committed[f.path] = f.save()
 	}
 	s.pending = s.pending[:0]
+	clear(s.letGo)
 	return nil
 }
 

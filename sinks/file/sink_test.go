@@ -544,6 +544,61 @@ func TestTwoSinksOnOneFile(t *testing.T) {
 	s.Stop(context.Background())
 }
 
+// TestPathChanged: a file that the pipeline's path no longer means is cut once. From the next commit on it may be another pipeline's.
+func TestPathChanged(t *testing.T) {
+	for name, c := range map[string]struct{ from, to, first string }{
+		"constant":     {"{path: %s/x}", "{path: %s/y}", "x"},
+		"from pattern": {"{path: '%s/a-%%{v}'}", "{path: %s/y}", "a-a"},
+		"to pattern":   {"{path: %s/x}", "{path: '%s/b/%%{v}'}", "x"},
+		"pattern":      {"{path: '%s/a/%%{v}'}", "{path: '%s/b/%%{v}'}", "a/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			r := newRig(t, fmt.Sprintf(c.from, dir), "v")
+			first := filepath.Join(dir, c.first)
+			r.start()
+			r.deliver(one("a"))
+			r.checkpoint()
+			r.deliver(one("a"))
+			r.crash()
+			r.config = fmt.Sprintf(c.to, dir)
+			r.start()
+			r.holds(first, "{\"v\":\"a\"}\n")
+			r.deliver(one("b"))
+			r.crash()
+			other := newRig(t, "{path: "+first+"}", "v")
+			other.start()
+			other.deliver(one("c"))
+			other.crash()
+			want := "{\"v\":\"a\"}\n{\"v\":\"c\"}\n"
+			r.start()
+			r.crash()
+			r.holds(first, want)
+			r.config = fmt.Sprintf(c.from, dir) // and back
+			r.start()
+			r.holds(first, want)
+		})
+	}
+}
+
+// TestPathTaken: the file is another's before the one that wrote it has started with its new path.
+func TestPathTaken(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, "{path: "+dir+"/x}", "v")
+	r.start()
+	r.deliver(one("a"))
+	r.checkpoint()
+	r.crash()
+	other := newRig(t, r.config, "v")
+	other.start()
+	other.deliver(one("c"))
+	r.config = "{path: " + dir + "/y}"
+	r.start()
+	r.deliver(one("b"))
+	r.holds(dir+"/x", "{\"v\":\"a\"}\n{\"v\":\"c\"}\n")
+	r.holds(dir+"/y", "{\"v\":\"b\"}\n")
+}
+
 func TestNoRegularFile(t *testing.T) {
 	s, _ := mustLoad(t, "{path: /dev/null}", true, "v")
 	if err := s.Start(context.Background(), &sinks.Env{}); err == nil || !strings.Contains(err.Error(), "not a regular file") {
