@@ -132,8 +132,8 @@ func (s *sum) Apply(b *record.Batch) {
 	b.Absorbed += len(b.Sel)
 	b.Sel = b.Sel[:0]
 }
-func (s *sum) Restore(_ context.Context, load func([]byte, func(k, v []byte) error) error) error {
-	return load(nil, func(k, v []byte) error {
+func (s *sum) Restore(_ context.Context, load state.Keyed) error {
+	return load.Range(nil, nil, func(k, v []byte) error {
 		_, err := fmt.Sscan(string(v), &s.count)
 		return err
 	})

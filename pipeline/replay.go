@@ -63,7 +63,7 @@ type Replay struct {
 // Replayed gives the ids of letters that were replayed.
 func Replayed(ctx context.Context, store state.Store, name string) (map[string]bool, error) {
 	ids := map[string]bool{}
-	err := store.Range(ctx, name, replayedStage, nil, func(key, _ []byte) error {
+	err := store.Range(ctx, name, replayedStage, nil, nil, func(key, _ []byte) error {
 		ids[hex.EncodeToString(key)] = true
 		return nil
 	})

@@ -46,7 +46,7 @@ func ResetState(ctx context.Context, store state.Store, name string, r Reset) (i
 			if stage == "" {
 				continue
 			}
-			err := store.Range(ctx, name, stage, nil, func(key, _ []byte) error {
+			err := store.Range(ctx, name, stage, nil, nil, func(key, _ []byte) error {
 				c.State = append(c.State, state.KV{Stage: stage, Key: append([]byte(nil), key...)})
 				return nil
 			})

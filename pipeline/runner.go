@@ -55,6 +55,7 @@ type Runner struct {
 	ledger     ledger
 	outbox     outbox
 	due        atomic.Bool              // a stage has something to fire
+	running    atomic.Bool              // Run was called
 	released   atomic.Pointer[[]string] // stages that fire what they hold at a stop
 	hears      map[int]bool             // nodes whose stages get the source's records
 	byTime     EventTimer               // the first window, for sources that read splits side by side
@@ -127,10 +128,7 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 		if !ok {
 			return nil, fmt.Errorf("pipeline %s: step %s is no stage", p.Name, n.Name)
 		}
-		err := st.Restore(ctx, func(prefix []byte, f func(k, v []byte) error) error {
-			return o.Store.Range(ctx, p.Name, n.Name, prefix, f)
-		})
-		if err != nil {
+		if err := st.Restore(ctx, &keyed{r: r, stage: n.Name}); err != nil {
 			return nil, fmt.Errorf("pipeline %s: step %s: read its state: %w", p.Name, n.Name, err)
 		}
 		r.stages[i] = st
@@ -170,6 +168,7 @@ var errEnded = errors.New("pipeline has ended")
 // read. When ctx ends that may take the plan's `drain`; what isn't done by then is given up
 // and named in the error: it will be read again.
 func (r *Runner) Run(ctx context.Context) (err error) {
+	r.running.Store(true)
 	start := time.Now()
 	defer func() { r.ledger.ended(time.Since(start)) }()
 	for i, c := range r.caches {

@@ -21,8 +21,8 @@ type Stage interface {
 	// Apply absorbs records (taking them out of Sel and counting them in
 	// b.Absorbed) or lets them pass.
 	Apply(b *record.Batch)
-	// Restore is called once, before anything else, with a reader of the committed state.
-	Restore(ctx context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error
+	// Restore is called once, before anything else, with a reader of the committed state, which it may keep.
+	Restore(ctx context.Context, load state.Keyed) error
 	// Checkpoint is called when a marker passes. It returns the state that changed since
 	// the last call and adds the records that fire to out, an empty batch; they run through
 	// the steps behind the stage and are committed together with the state, then delivered.
@@ -302,7 +302,7 @@ func (r *Runner) orphans(ctx context.Context) error {
 		}
 		held := 0
 		for _, prefix := range []string{"w", "s"} {
-			err := r.o.Store.Range(ctx, r.plan.Name, name, []byte(prefix), func(_, _ []byte) error { held++; return nil })
+			err := r.o.Store.Range(ctx, r.plan.Name, name, []byte(prefix), nil, func(_, _ []byte) error { held++; return nil })
 			if err != nil {
 				return fmt.Errorf("pipeline %s: step %s: read its state: %w", r.plan.Name, name, err)
 			}

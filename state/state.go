@@ -72,6 +72,23 @@ type Advance struct {
 type KV struct {
 	Stage      string
 	Key, Value []byte
+	Row        *Row // what Value holds, for people; nil where Keyed.Rows is false, and for other entries than groups
+}
+
+// Row is a window's group as a person reads it in a store that can be queried.
+type Row struct {
+	Start, End int64  // milliseconds since 1970
+	Firing     uint64 // how often it has fired
+	Key        []byte // a JSON object: the fields of `by`
+	Aggregates []byte // a JSON object: the aggregates' results so far, by their text
+}
+
+// Keyed reads one stage's committed keyed state. It may be used as long as the run goes on, at the ordered end: what
+// was given to a commit is there from the next marker on. A store that is down is waited for; an error means that the run is over.
+type Keyed interface {
+	Range(prefix, after []byte, f func(key, value []byte) error) error
+	Get(keys [][]byte, f func(i int, value []byte) error) error
+	Rows() bool // KV.Row is wanted
 }
 
 // Store holds the state of all pipelines of one state directory or database.
@@ -85,8 +102,12 @@ type Store interface {
 	Commit(ctx context.Context, pipeline string, c *Commit) error
 	// Outbox yields the target's entries after seq in order, at most limit of them.
 	Outbox(ctx context.Context, pipeline, target string, after int64, limit int) ([]Firing, error)
-	// Range calls f for the stage's keyed state with that key prefix, in key order, until f returns an error.
-	Range(ctx context.Context, pipeline, stage string, prefix []byte, f func(key, value []byte) error) error
+	// Range calls f for the stage's keyed state with that key prefix and keys behind after (nil: all), in key order, until f
+	// returns an error, which it returns.
+	Range(ctx context.Context, pipeline, stage string, prefix, after []byte, f func(key, value []byte) error) error
+	// Get calls f with the index and the value of those of the keys that are there, in any order, until f returns an error,
+	// which it returns.
+	Get(ctx context.Context, pipeline, stage string, keys [][]byte, f func(i int, value []byte) error) error
 	// Pipelines names those that have state.
 	Pipelines(ctx context.Context) ([]string, error)
 	// Remove deletes all state of a pipeline; Rename moves it, as a whole, to another name that must be free.

@@ -719,7 +719,7 @@ func (a *aligned) fireFresh(out *record.Batch, s *slice, room int) (fired int) {
 }
 
 // Restore reads the state.
-func (a *aligned) Restore(_ context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error {
+func (a *aligned) Restore(_ context.Context, load state.Keyed) error {
 	m, any, err := a.restoreHead(load)
 	if err != nil || !any {
 		return err
@@ -731,7 +731,7 @@ func (a *aligned) Restore(_ context.Context, load func(prefix []byte, f func(key
 	}
 	scratch := record.NewBatch(a.table)
 	var dead *slice // rows of windows that have fired
-	err = load([]byte{'w'}, func(key, v []byte) error {
+	err = load.Range([]byte{'w'}, nil, func(key, v []byte) error {
 		if len(key) < 13 {
 			return fmt.Errorf("a group's key is damaged")
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rsetl/rsetl/expr"
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/state"
 )
 
 // The entries of a window step in the store, by the first byte of the key. Numbers are varints (signed ones zigzag),
@@ -159,8 +160,8 @@ func (m *meta) read(p []byte) error {
 }
 
 // restoreHead reads the head and the splits' marks, the same for all kinds. any tells whether there is state.
-func (c *core) restoreHead(load func(prefix []byte, f func(key, value []byte) error) error) (m meta, any bool, err error) {
-	err = load([]byte{'m'}, func(_, v []byte) error {
+func (c *core) restoreHead(load state.Keyed) (m meta, any bool, err error) {
+	err = load.Range([]byte{'m'}, nil, func(_, v []byte) error {
 		any = true
 		return m.read(v)
 	})
@@ -172,7 +173,7 @@ func (c *core) restoreHead(load func(prefix []byte, f func(key, value []byte) er
 	}
 	c.marks.water, c.marks.event = m.water, m.event
 	c.late, c.arrival = m.late, m.arrival
-	err = load([]byte{'p'}, func(k, v []byte) error {
+	err = load.Range([]byte{'p'}, nil, func(k, v []byte) error {
 		r := reader{p: v}
 		mk := c.marks.get(string(k[1:]))
 		mk.max = r.varint()
@@ -186,10 +187,10 @@ func (c *core) restoreHead(load func(prefix []byte, f func(key, value []byte) er
 }
 
 // changedDefinition begins anew where nothing is left of what another definition held: it was fired by the run before.
-func (c *core) changedDefinition(load func(prefix []byte, f func(key, value []byte) error) error) error {
+func (c *core) changedDefinition(load state.Keyed) error {
 	held := 0
 	for _, prefix := range []string{"w", "s"} {
-		if err := load([]byte(prefix), func(_, _ []byte) error { held++; return nil }); err != nil {
+		if err := load.Range([]byte(prefix), nil, func(_, _ []byte) error { held++; return nil }); err != nil {
 			return err
 		}
 	}
@@ -198,7 +199,7 @@ func (c *core) changedDefinition(load func(prefix []byte, f func(key, value []by
 	}
 	c.log.Warn("the window's definition has changed: its windows begin anew", "step", c.name)
 	c.changed = true
-	return load([]byte{'p'}, func(k, _ []byte) error {
+	return load.Range([]byte{'p'}, nil, func(k, _ []byte) error {
 		c.marks.gone = append(c.marks.gone, string(k[1:]))
 		return nil
 	})

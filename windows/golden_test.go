@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/state/statetest"
+	"maps"
 )
 
 var update = flag.Bool("update", false, "write testdata/state.golden anew: only with a new version of the format")
@@ -109,19 +111,9 @@ func FuzzRestore(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, key, value []byte) {
 		w := worlds[uint(i)%uint(len(worlds))]
 		st := w.s.Maker().(stager)
-		err := st.Restore(context.Background(), func(prefix []byte, f func(k, v []byte) error) error {
-			for k, v := range w.store {
-				if strings.HasPrefix(k, string(prefix)) && k != string(key) {
-					if err := f([]byte(k), v); err != nil {
-						return err
-					}
-				}
-			}
-			if bytes.HasPrefix(key, prefix) {
-				return f(key, value)
-			}
-			return nil
-		})
+		damaged := maps.Clone(w.store)
+		damaged[string(key)] = value
+		err := st.Restore(context.Background(), statetest.Keyed(damaged))
 		if err == nil {
 			st.End()
 			for range 50 {

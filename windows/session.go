@@ -312,13 +312,13 @@ func (s *sessions) Checkpoint(out *record.Batch) []state.KV {
 }
 
 // Restore reads the state.
-func (s *sessions) Restore(_ context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error {
+func (s *sessions) Restore(_ context.Context, load state.Keyed) error {
 	_, any, err := s.restoreHead(load)
 	if err != nil || !any {
 		return err
 	}
 	scratch := record.NewBatch(s.table)
-	err = load([]byte{'s'}, func(key, v []byte) error {
+	err = load.Range([]byte{'s'}, nil, func(key, v []byte) error {
 		r := reader{p: v}
 		if err := r.version(); err != nil {
 			return err

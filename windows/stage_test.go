@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
+	"github.com/rsetl/rsetl/state/statetest"
 	"github.com/rsetl/rsetl/steps"
 	"github.com/rsetl/rsetl/steps/steptest"
 )
@@ -20,7 +20,7 @@ import (
 // stager is what the pipeline sees of a window.
 type stager interface {
 	Apply(b *record.Batch)
-	Restore(ctx context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error
+	Restore(ctx context.Context, load state.Keyed) error
 	Checkpoint(out *record.Batch) []state.KV
 	Due() bool
 	SplitOpened(s *record.Split)
@@ -53,21 +53,7 @@ func newWorld(t testing.TB, step string) *world {
 func (w *world) start() {
 	w.t.Helper()
 	w.st = w.s.Maker().(stager)
-	err := w.st.Restore(context.Background(), func(prefix []byte, f func(k, v []byte) error) error {
-		var keys []string
-		for k := range w.store {
-			if strings.HasPrefix(k, string(prefix)) {
-				keys = append(keys, k)
-			}
-		}
-		sort.Strings(keys)
-		for _, k := range keys {
-			if err := f([]byte(k), bytes.Clone(w.store[k])); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := w.st.Restore(context.Background(), statetest.Keyed(w.store))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -75,8 +75,8 @@ func (h *headed) named(i int) {
 }
 
 // Restore reads the headers of the splits.
-func (h *headed) Restore(_ context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error {
-	return load(nil, func(key, value []byte) error {
+func (h *headed) Restore(_ context.Context, load state.Keyed) error {
+	return load.Range(nil, nil, func(key, value []byte) error {
 		var names []string
 		if err := json.Unmarshal(value, &names); err != nil {
 			return fmt.Errorf("csv: the header of split %q in the state: %w", key, err)

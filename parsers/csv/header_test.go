@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/state/statetest"
 	"github.com/rsetl/rsetl/steps/steptest"
 )
 
@@ -60,14 +61,7 @@ func TestAutodetect(t *testing.T) {
 	h.SplitEnded(&record.Split{ID: "b"})
 	commit()
 	h = s.Maker().(*headed)
-	err := h.Restore(context.Background(), func(_ []byte, f func(k, v []byte) error) error {
-		for k, v := range kept {
-			if err := f([]byte(k), v); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := h.Restore(context.Background(), statetest.Keyed(kept))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -206,7 +206,7 @@ func TestCorrupt(t *testing.T) {
 			if err == nil {
 				defer s.Close()
 				if _, err = s.Load(ctx, "p"); err == nil {
-					err = s.Range(ctx, "p", "w", nil, func(k, v []byte) error { return nil })
+					err = s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error { return nil })
 				}
 				if err == nil {
 					t.Fatalf("nobody notices; in is %d", statetest.Load(t, s, "p").Counters["in"])
@@ -248,7 +248,7 @@ func TestTornLog(t *testing.T) {
 				t.Errorf("%d bytes less %s: in is %d", cut, what, n)
 			}
 			entries := int64(0)
-			s.Range(ctx, "p", "w", nil, func(k, v []byte) error { entries++; return nil })
+			s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error { entries++; return nil })
 			if entries != n+1 {
 				t.Errorf("%d bytes less %s: in is %d with %d entries", cut, what, n, entries)
 			}

@@ -371,7 +371,7 @@ func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit
 }
 
 // Range gives f keys and values that are valid during the call. f must not call Close.
-func (s *Store) Range(ctx context.Context, p, stage string, prefix []byte, f func(key, value []byte) error) error {
+func (s *Store) Range(ctx context.Context, p, stage string, prefix, after []byte, f func(key, value []byte) error) error {
 	if err := checkNames(p, stage); err != nil {
 		return err
 	}
@@ -391,7 +391,14 @@ func (s *Store) Range(ctx context.Context, p, stage string, prefix []byte, f fun
 		}
 		all := key(p, 'k', stage, "")
 		from := stateKey(p, stage, prefix)
-		it, err := at.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: prefixEnd(from)})
+		end := prefixEnd(from)
+		if after != nil && bytes.Compare(after, prefix) >= 0 {
+			from = append(stateKey(p, stage, after), 0)
+		}
+		if end != nil && bytes.Compare(from, end) >= 0 {
+			return nil
+		}
+		it, err := at.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: end})
 		if err != nil {
 			return err
 		}
@@ -409,6 +416,45 @@ func (s *Store) Range(ctx context.Context, p, stage string, prefix []byte, f fun
 			}
 		}
 		return it.Error()
+	})
+}
+
+// Get gives f values that are valid during the call. f must not call Close.
+func (s *Store) Get(ctx context.Context, p, stage string, keys [][]byte, f func(i int, value []byte) error) error {
+	if err := checkNames(p, stage); err != nil {
+		return err
+	}
+	return s.use(ctx, func(db *pebble.DB) error {
+		at := db.NewSnapshot()
+		defer at.Close()
+		if ok, err := exists(at, p); err != nil || !ok {
+			return err
+		}
+		one := func(i int) error {
+			v, c, err := at.Get(stateKey(p, stage, keys[i]))
+			if errors.Is(err, pebble.ErrNotFound) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			defer func() {
+				if r := recover(); r != nil {
+					panic(callersPanic{r})
+				}
+			}()
+			return f(i, v)
+		}
+		for i := range keys {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := one(i); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 

@@ -93,7 +93,7 @@ func Dump(s state.Store, pipeline string, targets, stages []string) (string, err
 		}
 	}
 	for _, stage := range stages {
-		err := s.Range(ctx, pipeline, stage, nil, func(k, v []byte) error {
+		err := s.Range(ctx, pipeline, stage, nil, nil, func(k, v []byte) error {
 			fmt.Fprintf(&w, "state %q %q %d bytes %q\n", stage, k, len(v), v[:min(len(v), 20)])
 			return nil
 		})
@@ -146,7 +146,7 @@ func everything(t *testing.T, s state.Store) {
 	equal(t, "next", snap.NextSeq, map[string]int64{"t": 2})
 	equal(t, "position", snap.Splits[0].Position(), record.Position{Offset: math.MaxInt64, Index: math.MaxInt32})
 	got := map[string]string{}
-	if err := s.Range(ctx, "p", "w", nil, func(k, v []byte) error { got[string(k)] = string(v); return nil }); err != nil {
+	if err := s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error { got[string(k)] = string(v); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "keyed state", got, map[string]string{"k\x00\xff": "", "": "no key"})
@@ -283,7 +283,7 @@ func ranges(t *testing.T, s state.Store) {
 	kv := func(stage, k string) state.KV { return state.KV{Stage: stage, Key: []byte(k), Value: []byte("v" + k)} }
 	Commit(t, s, "p", &state.Commit{State: []state.KV{kv("w", "b"), kv("w", "a1"), kv("w", "a\xff"), kv("w", "a\xff\xff"), kv("w", "a"), kv("w", "\xff\xff"), kv("w2", "a0"), kv("w", "a0")}})
 	get := func(stage, prefix string) (out []string) {
-		err := s.Range(ctx, "p", stage, []byte(prefix), func(k, v []byte) error {
+		err := s.Range(ctx, "p", stage, []byte(prefix), nil, func(k, v []byte) error {
 			if string(v) != "v"+string(k) {
 				t.Errorf("%q has %q", k, v)
 			}
@@ -299,13 +299,52 @@ func ranges(t *testing.T, s state.Store) {
 	equal(t, "prefix a", get("w", "a"), []string{"a", "a0", "a1", "a\xff", "a\xff\xff"})
 	equal(t, "prefix a ff", get("w", "a\xff"), []string{"a\xff", "a\xff\xff"})
 	equal(t, "prefix ff", get("w", "\xff"), []string{"\xff\xff"})
+	behind := func(prefix, after string) (out []string) {
+		err := s.Range(ctx, "p", "w", []byte(prefix), []byte(after), func(k, _ []byte) error { out = append(out, string(k)); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	equal(t, "behind a1", behind("", "a1"), []string{"a\xff", "a\xff\xff", "b", "\xff\xff"})
+	equal(t, "behind one that isn't there", behind("a", "a00"), []string{"a1", "a\xff", "a\xff\xff"})
+	equal(t, "behind one before the prefix", behind("b", "a"), []string{"b"})
+	equal(t, "behind the prefix", behind("a\xff", "a\xff"), []string{"a\xff\xff"})
+	equal(t, "behind all of the prefix", behind("a", "b"), []string(nil))
+	equal(t, "behind the last", behind("\xff", "\xff\xff"), []string(nil))
+	found := func(keys ...string) (out []string) {
+		list := make([][]byte, len(keys))
+		for i, k := range keys {
+			list[i] = []byte(k)
+		}
+		err := s.Get(ctx, "p", "w", list, func(i int, v []byte) error {
+			if string(v) != "v"+keys[i] {
+				t.Errorf("%q has %q", keys[i], v)
+			}
+			out = append(out, keys[i])
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(out)
+		return out
+	}
+	equal(t, "some keys", found("b", "a2", "a", "\xff\xff", ""), []string{"a", "b", "\xff\xff"})
+	equal(t, "no keys", found(), []string(nil))
+	if err := s.Get(ctx, "none", "w", [][]byte{[]byte("a")}, func(int, []byte) error { return errors.New("called") }); err != nil {
+		t.Errorf("of no pipeline: %v", err)
+	}
 	equal(t, "another stage", get("w2", ""), []string{"a0"})
 	equal(t, "none", get("none", ""), []string(nil))
 	Commit(t, s, "p", &state.Commit{State: []state.KV{{Stage: "w", Key: []byte("a0")}, {Stage: "w", Key: []byte("new"), Value: []byte("vnew")}, {Stage: "w", Key: []byte("never")}}})
 	equal(t, "changed", get("w", ""), []string{"a", "a1", "a\xff", "a\xff\xff", "b", "new", "\xff\xff"})
 	stop := errors.New("stop")
+	if err := s.Get(ctx, "p", "w", [][]byte{[]byte("a"), []byte("a1")}, func(int, []byte) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("Get stopped: %v", err)
+	}
 	n := 0
-	err := s.Range(ctx, "p", "w", nil, func(k, v []byte) error {
+	err := s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error {
 		if n++; n == 2 {
 			return stop
 		}
@@ -320,12 +359,12 @@ func ranges(t *testing.T, s state.Store) {
 				t.Errorf("the caller's panic became %v", r)
 			}
 		}()
-		_ = s.Range(ctx, "p", "w", nil, func(k, v []byte) error { panic("mine") })
+		_ = s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error { panic("mine") })
 	}()
 	equal(t, "after a panic", len(get("w", "")), 7)
 	// A callback may use the store, and sees nothing of what it commits.
 	n = 0
-	err = s.Range(ctx, "p", "w", nil, func(k, v []byte) error {
+	err = s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error {
 		n++
 		return s.Commit(ctx, "p", &state.Commit{State: []state.KV{kv("w", "zz"+string(k))}})
 	})

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/rsetl/rsetl/record"
+	"github.com/rsetl/rsetl/state/statetest"
 	"github.com/rsetl/rsetl/steps/steptest"
 )
 
@@ -34,21 +34,7 @@ func newWorld(t testing.TB, step string) *world {
 func (w *world) start() {
 	w.st = w.s.Maker().(*stage)
 	w.now = nil
-	err := w.st.Restore(context.Background(), func(prefix []byte, f func(k, v []byte) error) error {
-		var keys []string
-		for k := range w.store {
-			if strings.HasPrefix(k, string(prefix)) {
-				keys = append(keys, k)
-			}
-		}
-		sort.Strings(keys)
-		for _, k := range keys {
-			if err := f([]byte(k), w.store[k]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	err := w.st.Restore(context.Background(), statetest.Keyed(w.store))
 	if err != nil {
 		w.t.Fatal(err)
 	}

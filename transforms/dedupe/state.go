@@ -64,9 +64,9 @@ func (s *stage) Checkpoint(out *record.Batch) []state.KV {
 func entryKey(id uint64) []byte { return binary.BigEndian.AppendUint64([]byte{'e'}, id) }
 
 // Restore reads the state; that of another definition is left out, so that keys begin anew.
-func (s *stage) Restore(_ context.Context, load func(prefix []byte, f func(key, value []byte) error) error) error {
+func (s *stage) Restore(_ context.Context, load state.Keyed) error {
 	same := true
-	err := load([]byte{'h'}, func(_, v []byte) error {
+	err := load.Range([]byte{'h'}, nil, func(_, v []byte) error {
 		if len(v) == 0 || v[0] != codecVersion {
 			return errors.New("its state is of another version: a newer rsetl has written it")
 		}
@@ -77,7 +77,7 @@ func (s *stage) Restore(_ context.Context, load func(prefix []byte, f func(key, 
 		return err
 	}
 	held := 0
-	err = load([]byte{'e'}, func(k, v []byte) error {
+	err = load.Range([]byte{'e'}, nil, func(k, v []byte) error {
 		e := &entry{stored: true}
 		bad := fmt.Errorf("a key's entry is damaged")
 		if len(k) != 9 || len(v) == 0 || v[0] != codecVersion {

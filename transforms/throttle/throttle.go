@@ -138,7 +138,7 @@ func (s *step) one(i int) record.Outcome {
 }
 
 // Restore has nothing to read.
-func (s *step) Restore(context.Context, func(prefix []byte, f func(key, value []byte) error) error) error {
+func (s *step) Restore(context.Context, state.Keyed) error {
 	return nil
 }
 
