@@ -36,7 +36,7 @@ type mark struct {
 // Options of a Writer. The zero value is usable.
 type Options struct {
 	Log *slog.Logger
-	// MaxIDs bounds how many letters behind the mark are remembered, 40 bytes each; 1,000,000 where
+	// MaxIDs bounds how many letters behind the mark are remembered, 120 bytes each; 1,000,000 where
 	// zero. What is beyond is written twice when it comes again.
 	MaxIDs int
 	// Passed tells whether a split's committed position is behind pos, so that its letter can't come
@@ -81,6 +81,8 @@ type Writer struct {
 	behind            []Segment            // segments that were read at start
 	known             map[[2]uint64]uint64 // ids of letters behind the mark: 0, or the value of marks when it came again
 	order             []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
+	splits            []string             // of the known ones
+	numbers           map[string]int32
 	matched           int
 	marks             uint64
 	marked, committed mark      // the last of Mark, and of those that were committed
@@ -96,11 +98,15 @@ type Writer struct {
 
 var _ Sink = (*Writer)(nil)
 
-// knownLetter is a letter that was in the file at start: where it begins, and its id.
+// knownLetter is a letter that was in the file at start: where it stands, its id, and where its record is.
 type knownLetter struct {
 	dev, ino uint64 // its file
 	at       int64
+	size     int // with the line feed
 	id       [2]uint64
+	split    int32 // in Writer.splits
+	epoch    int64
+	pos      record.Position
 }
 
 // Open prepares a writer for the file at path. committed is what Mark gave for the last
@@ -326,7 +332,7 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
 			if _, twice := w.known[id]; !twice {
 				w.known[id] = 0
-				w.order = append(w.order, knownLetter{dev, ino, at, id})
+				w.order = append(w.order, knownLetter{dev, ino, at, len(line), id, w.split(l.Split), l.Epoch, pos})
 			}
 		}
 		at += size

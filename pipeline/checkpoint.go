@@ -30,6 +30,12 @@ type marker struct {
 	letters  []byte // the dead letters' mark
 }
 
+// passes tells whether a position is before what the marker's commit commits of its split.
+func (m *marker) passes(split string, epoch int64, pos record.Position) bool {
+	a, ok := m.commit.Positions[split]
+	return ok && a.Epoch == epoch && pos.Compare(a.To) < 0
+}
+
 // checkpoints makes one every interval, or earlier where one is asked for, as long as there is something to
 // commit. It ends with stop, in the middle of none.
 func (r *Runner) checkpoints(stop <-chan struct{}) {
@@ -167,6 +173,9 @@ func (r *Runner) flushAndCommit(ctx context.Context, m *marker) error {
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := r.letters.Void(m.passes); err != nil {
 		return err
 	}
 	if m.letters != nil {

@@ -22,6 +22,7 @@ func (p *Plan) explain(w io.Writer) {
 	fmt.Fprintf(w, "pipeline %s (%s)\n", p.Name, p.File.Path)
 	fmt.Fprintf(w, "workers %d, memory %s, checkpoint every %s, drain %s, zone %s\n", p.Options.Workers, p.Options.Memory,
 		p.Options.Checkpoint.Interval, p.Options.Drain, p.Options.Zone)
+	p.explainState(w)
 	fmt.Fprintf(w, "\nsource %s\n", p.File.Source.Kind)
 	explainMore(w, p.File.Source.Config)
 	fmt.Fprintf(w, "  gives: %s\n", strings.Join(p.fields[0].order, ", "))

@@ -40,6 +40,7 @@ type Options struct {
 	Drain      config.Duration   `yaml:"drain" doc:"How long a stop may take to flush and commit what was read." default:"15s"`
 	Checkpoint CheckpointOptions `yaml:"checkpoint" doc:"When positions are committed."`
 	DeadLetter DeadLetterOptions `yaml:"dead_letter" doc:"Where records go that could not be processed."`
+	State      Kept              `yaml:"state" doc:"Where positions, counts and windows are kept: local (default), in the state directory; or {remote: {dsn, prefix: rsetl_, lease: 5s}}, in a MySQL or MariaDB database, which survives the machine: of several instances one runs the pipeline, the others stand by."`
 }
 
 // CheckpointOptions are `checkpoint:`.

@@ -192,7 +192,7 @@ func yamlHint(lines []string, line int, msg string) (at int, hint string) {
 
 // later are keys and kinds of the design that this version doesn't run yet.
 var later = map[string]string{
-	"sources": "several sources in a pipeline", "state": "state kept elsewhere",
+	"sources":  "several sources in a pipeline",
 	"postgres": "the sink postgres",
 }
 

@@ -68,5 +68,8 @@ func Moved(ctx context.Context, store state.Store, from, name, letters, now stri
 	if len(parts) == 0 {
 		return nil
 	}
+	if err := acquire(ctx, store, name, func(error) {}); err != nil {
+		return err
+	}
 	return store.Commit(ctx, name, &state.Commit{Parts: parts})
 }

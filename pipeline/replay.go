@@ -72,6 +72,9 @@ func Replayed(ctx context.Context, store state.Store, name string) (map[string]b
 
 // ReplayLetters puts the selected letters of a pipeline that doesn't run into its outbox; its next run delivers them.
 func ReplayLetters(ctx context.Context, store state.Store, p *Plan, letters string, f *deadletter.Filter) (*Replay, error) {
+	if err := acquire(ctx, store, p.Name, func(error) {}); err != nil {
+		return nil, err
+	}
 	s, err := store.Load(ctx, p.Name)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,9 @@ type Reset struct {
 // ResetState sets positions back to the splits' beginnings and raises their splits' epochs, so that transactional sinks take again what comes again.
 // With every split windows and other stages begin anew too. It tells how many splits that were. The pipeline doesn't run.
 func ResetState(ctx context.Context, store state.Store, name string, r Reset) (int, error) {
+	if err := acquire(ctx, store, name, func(error) {}); err != nil {
+		return 0, err
+	}
 	s, err := store.Load(ctx, name)
 	if err != nil {
 		return 0, err

@@ -84,6 +84,11 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	}
 	r := &Runner{plan: p, o: o, now: o.Now, log: slog.New(masked{o.Log.Handler(), p.File.Errs.Mask}).With("pipeline", p.Name), stages: map[int]Stage{}, first: len(p.Nodes)}
 	var err error
+	r.abort, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	// The lease stays the process's when the run is over: who starts runs gives it up.
+	if err := acquire(ctx, o.Store, p.Name, r.cancel); err != nil {
+		return nil, fmt.Errorf("pipeline %s: %w", p.Name, err)
+	}
 	if r.snap, err = o.Store.Load(ctx, p.Name); err != nil {
 		return nil, fmt.Errorf("pipeline %s: read its state: %w", p.Name, err)
 	}
@@ -95,7 +100,6 @@ func NewRunner(ctx context.Context, p *Plan, o RunOptions) (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipeline %s: dead letters: %w", p.Name, err)
 	}
-	r.abort, r.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	r.budget = newBudget(int(p.Options.Memory), 8+4*p.Options.Workers)
 	r.request = make(chan struct{}, 1)
 	r.flushes = make(chan chan struct{})

@@ -55,7 +55,7 @@ var (
 		desc("sink_rejected_total", "Records that the sink could not take: dead letters.", "pipeline", "sink"),
 		desc("sink_skipped_total", "Records known to be there already.", "pipeline", "sink"),
 	}
-	states = []string{manager.Running, manager.Blocked, manager.Paused, manager.Draining, manager.Failed, manager.Finished}
+	states = []string{manager.Running, manager.Blocked, manager.Paused, manager.Draining, manager.Failed, manager.Finished, manager.Standby}
 )
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +12,7 @@ import (
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sources"
+	"github.com/rsetl/rsetl/state/stores"
 )
 
 // probeTimeout is how long `check --connect` waits for each connection.
@@ -56,6 +59,17 @@ func (a *app) probe(ctx context.Context, p *pipeline.Plan) bool {
 		if err != nil {
 			ok = false
 			fmt.Fprintf(a.out, "%s: source %s: %s\n", p.File.Path, p.File.Source.Kind, p.File.Errs.Mask(err.Error()))
+		}
+	}
+	if r := p.Options.State.Remote; r != nil {
+		all := stores.New(nil, slog.New(slog.DiscardHandler))
+		probe, cancel := context.WithTimeout(ctx, probeTimeout)
+		_, err := all.Remote(probe, r.DSN.Value, r.Prefix, r.Lease.D())
+		cancel()
+		err = errors.Join(err, all.Close())
+		if err != nil {
+			ok = false
+			fmt.Fprintf(a.out, "%s: state: %s\n", p.File.Path, p.File.Errs.Mask(err.Error()))
 		}
 	}
 	for _, s := range p.Sinks {

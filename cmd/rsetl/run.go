@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rsetl/rsetl/pipeline"
+	"github.com/rsetl/rsetl/state"
 	"github.com/rsetl/rsetl/state/pebble"
+	"github.com/rsetl/rsetl/state/stores"
 )
 
 type runFlags struct {
@@ -76,6 +78,8 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 		return failed(err)
 	}
 	defer store.Close()
+	all := stores.New(store, log)
+	defer all.Close()
 
 	var runners []*pipeline.Runner
 	for _, p := range plans {
@@ -85,9 +89,12 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 				return failed(fmt.Errorf("replace the dead letters of an earlier run: %w", err))
 			}
 		}
-		r, err := pipeline.NewRunner(ctx, p, pipeline.RunOptions{Store: store, StateDir: dir, Letters: letters, Log: log})
+		r, err := a.runner(ctx, p, all, pipeline.RunOptions{StateDir: dir, Letters: letters, Log: log})
 		if err != nil {
 			return failed(err)
+		}
+		if r == nil { // stopped while it stood by
+			continue
 		}
 		runners = append(runners, r)
 	}
@@ -114,6 +121,31 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 		fmt.Fprintf(a.err, "%d dead letters (--fail-on-dead)\n", dead)
 	}
 	return nil
+}
+
+// runner makes the plan's run. Where another instance has the pipeline it stands by; nil where ctx ends first.
+func (a *app) runner(ctx context.Context, p *pipeline.Plan, all *stores.Stores, o pipeline.RunOptions) (*pipeline.Runner, error) {
+	told := false
+	for {
+		var err error
+		if o.Store, err = pipeline.StoreOf(ctx, p, all); err != nil {
+			return nil, err
+		}
+		r, err := pipeline.NewRunner(ctx, p, o)
+		var held *state.HeldError
+		if !errors.As(err, &held) {
+			return r, err
+		}
+		if !told {
+			told = true
+			fmt.Fprintf(a.err, "%s: %v; this one stands by\n", p.Name, held)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(min(max(time.Until(held.Until), 0)+50*time.Millisecond, time.Second)):
+		}
+	}
 }
 
 // notes tells, before a run, what a newcomer would wonder about.

@@ -22,6 +22,7 @@ import (
 
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/state"
+	"github.com/rsetl/rsetl/state/stores"
 )
 
 // Options say what a Manager works with.
@@ -53,7 +54,8 @@ var (
 
 // Manager is the pipelines of one folder and one state directory.
 type Manager struct {
-	o Options
+	o      Options
+	stores *stores.Stores
 
 	mu       sync.Mutex
 	units    map[string]*unit
@@ -119,7 +121,7 @@ func New(o Options) *Manager {
 	if o.Lookup == nil {
 		o.Lookup = os.LookupEnv
 	}
-	m := &Manager{o: o, good: map[string]*pipeline.Shared{}, units: map[string]*unit{}, known: map[string]*version{}, gone: map[string]goneRecord{}, scans: make(chan chan error),
+	m := &Manager{o: o, stores: stores.New(o.Store, o.Log), good: map[string]*pipeline.Shared{}, units: map[string]*unit{}, known: map[string]*version{}, gone: map[string]goneRecord{}, scans: make(chan chan error),
 		ended: make(chan struct{}), broken: make(chan error, 1), claims: map[string]*unit{}, counts: map[string]int64{}}
 	m.stopping, m.stop = context.WithCancel(context.Background())
 	return m
@@ -185,6 +187,9 @@ func (m *Manager) Run(ctx context.Context) (err error) {
 		m.stop()
 		m.loops.Wait()
 		m.memorise()
+		if err := m.stores.Close(); err != nil {
+			m.o.Log.Warn("close the remote state", "err", err)
+		}
 	}()
 	for {
 		select {
@@ -735,14 +740,25 @@ func (m *Manager) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: %s", ErrBusy, by)
 	}
 	defer holder.claim()
-	names, err := m.o.Store.Pipelines(ctx)
+	store, err := m.holder(ctx, name)
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(names, name) {
-		return fmt.Errorf("%w: %s: it has no file and no state", ErrUnknown, name)
+	return store.Remove(ctx, name)
+}
+
+// holder finds the store that has a pipeline whose file is gone: the state directory's, or a database's that other pipelines here use.
+func (m *Manager) holder(ctx context.Context, name string) (state.Store, error) {
+	for _, s := range append([]state.Store{m.o.Store}, m.stores.Remotes()...) {
+		names, err := s.Pipelines(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, name) {
+			return s, nil
+		}
 	}
-	return m.o.Store.Remove(ctx, name)
+	return nil, fmt.Errorf("%w: %s: it has no file and no state", ErrUnknown, name)
 }
 
 // Removed names the pipelines whose files are gone and whose state is kept.

@@ -89,7 +89,7 @@ func (m *Manager) Dead(ctx context.Context, name string, f *deadletter.Filter, l
 	if err != nil {
 		return nil, 0, err
 	}
-	done, err := pipeline.Replayed(ctx, m.o.Store, name)
+	done, err := pipeline.Replayed(ctx, u.storeNow(), name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -127,7 +127,11 @@ func (m *Manager) Replay(ctx context.Context, name string, f *deadletter.Filter)
 		if again.err != nil {
 			return again.err
 		}
-		out, err = pipeline.ReplayLetters(ctx, m.o.Store, plan, path, f)
+		store, err := pipeline.StoreOf(ctx, plan, m.stores)
+		if err != nil {
+			return err
+		}
+		out, err = pipeline.ReplayLetters(ctx, store, plan, path, f)
 		return err
 	})
 	return out, err
@@ -140,7 +144,19 @@ func (m *Manager) Reset(ctx context.Context, name string, r pipeline.Reset) (n i
 		return 0, err
 	}
 	err = u.between(ctx, func(ctx context.Context) error {
-		n, err = pipeline.ResetState(ctx, m.o.Store, name, r)
+		v, _, err := u.lettersOf()
+		if err != nil {
+			return err
+		}
+		plan, again := m.load(&v.file)
+		if again.err != nil {
+			return again.err
+		}
+		store, err := pipeline.StoreOf(ctx, plan, m.stores)
+		if err != nil {
+			return err
+		}
+		n, err = pipeline.ResetState(ctx, store, name, r)
 		return err
 	})
 	return n, err

@@ -49,6 +49,8 @@ type unit struct {
 	started  time.Time
 	last     *pipeline.Report // of the run before, or the store's
 	lastAt   time.Time        // of the last checkpoint
+	store    state.Store      // where its state is; nil: not known yet
+	waits    bool             // another instance runs it; err says which
 	restarts int64
 	from     string // the name that its state has in the store; "" before the first start. Only the goroutine changes it
 
@@ -165,11 +167,13 @@ func (u *unit) loop() {
 		case m.stopping.Err() != nil:
 			u.refuse(ErrStopping)
 			u.stop()
+			u.release()
 			u.claim()
 			return
 		case w.gone:
 			u.retry.Stop()
 			u.stop()
+			u.release()
 			u.leave()
 			u.claim()
 			u.prev = nil
@@ -204,7 +208,11 @@ func (u *unit) loop() {
 		case err := <-ended:
 			u.ended(err)
 		case <-u.retry.C:
-			u.edit(func() { u.restarts++ })
+			u.edit(func() {
+				if !u.waits {
+					u.restarts++
+				}
+			})
 			if err := u.start(u.current); err != nil {
 				u.fail(err)
 			}
@@ -267,7 +275,7 @@ func (u *unit) reload(v *version) {
 			u.log().Info("pipeline runs", "version", v.hash, "file", v.file.path, "took", time.Since(begin).Round(time.Millisecond).String())
 		}
 	case u.m.stopping.Err() != nil:
-	case healthy:
+	case healthy && !held(err):
 		u.back(v, old, err)
 	default:
 		u.m.count("start_failed")
@@ -331,6 +339,14 @@ func (u *unit) start(v *version) error {
 		return err
 	}
 	ctx := context.Background()
+	plan, again := u.m.load(&v.file)
+	if again.err != nil {
+		return again.err
+	}
+	store, err := u.open(ctx, plan)
+	if err != nil {
+		return err
+	}
 	if u.from != "" && u.from != v.name {
 		if err := u.move(ctx, v.name); err != nil {
 			return err
@@ -338,11 +354,7 @@ func (u *unit) start(v *version) error {
 		u.claim(names[:len(names)-1]...)
 	}
 	u.edit(func() { u.from = v.name })
-	plan, again := u.m.load(&v.file)
-	if again.err != nil {
-		return again.err
-	}
-	r, err := pipeline.NewRunner(ctx, plan, pipeline.RunOptions{Store: u.m.o.Store, StateDir: u.m.o.StateDir, Letters: u.m.letters(plan), Log: u.m.o.Log})
+	r, err := pipeline.NewRunner(ctx, plan, pipeline.RunOptions{Store: store, StateDir: u.m.o.StateDir, Letters: u.m.letters(plan), Log: u.m.o.Log})
 	if err != nil {
 		return err
 	}
@@ -352,7 +364,7 @@ func (u *unit) start(v *version) error {
 		if u.paused {
 			r.Pause()
 		}
-		u.current, u.run, u.err, u.finished, u.started, u.retryAt = v, n, nil, false, n.started, time.Time{}
+		u.current, u.run, u.err, u.finished, u.started, u.retryAt, u.waits = v, n, nil, false, n.started, time.Time{}, false
 	})
 	go func() { n.done <- r.Run(ctx) }()
 	return nil
@@ -378,14 +390,14 @@ func (u *unit) letGo() bool {
 // move gives the state and the dead letters the file's new name. It can be done again after a crash.
 func (u *unit) move(ctx context.Context, to string) error {
 	from := u.from
-	err := u.m.o.Store.Rename(ctx, from, to)
+	err := u.store.Rename(ctx, from, to)
 	switch {
 	case errors.Is(err, state.ErrConflict):
 		u.log().Warn("the file was renamed, but its new name has state already and goes on from that", "from", from, "to", to)
 	case err != nil:
 		return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
 	default:
-		if err := pipeline.Moved(ctx, u.m.o.Store, from, to, u.m.defaultLetters(from), u.m.defaultLetters(to)); err != nil {
+		if err := pipeline.Moved(ctx, u.store, from, to, u.m.defaultLetters(from), u.m.defaultLetters(to)); err != nil {
 			return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
 		}
 		u.log().Info("the file was renamed; its state moved along", "from", from, "to", to)
@@ -450,12 +462,13 @@ func (u *unit) ended(err error) {
 	n := u.run
 	u.over(n)
 	if err == nil {
+		u.release()
 		u.log().Info("pipeline finished: its source has ended")
 		u.edit(func() { u.finished = true })
 		return
 	}
 	u.m.check(err)
-	if prev := u.prev; prev != nil && time.Now().Before(u.proved) {
+	if prev := u.prev; prev != nil && time.Now().Before(u.proved) && !errors.Is(err, state.ErrLost) {
 		u.back(n.v, prev, err)
 		return
 	}
@@ -467,6 +480,11 @@ func (u *unit) ended(err error) {
 
 // fail notes why nothing runs, and when it is tried again.
 func (u *unit) fail(err error) {
+	if held(err) {
+		u.standby(err)
+		return
+	}
+	u.release()
 	d := u.m.o.BackoffMax
 	if u.attempt < 16 {
 		d = min(d, u.m.o.BackoffMin<<u.attempt)
@@ -476,7 +494,7 @@ func (u *unit) fail(err error) {
 	u.retry.Reset(d)
 	u.committed()
 	msg := errors.New(u.current.hide(err.Error()))
-	u.edit(func() { u.err, u.retryAt = msg, time.Now().Add(d) })
+	u.edit(func() { u.err, u.retryAt, u.waits = msg, time.Now().Add(d), false })
 	u.log().Error("pipeline failed; it is started again", "in", d.Round(time.Millisecond).String(), "err", msg)
 }
 
@@ -488,7 +506,7 @@ func (u *unit) committed() {
 	if has {
 		return
 	}
-	if s, err := u.m.o.Store.Load(context.Background(), name); err == nil {
+	if s, err := u.storeNow().Load(context.Background(), name); err == nil {
 		rep := pipeline.CommittedReport(name, s)
 		u.edit(func() { u.last = &rep })
 	}
@@ -552,6 +570,7 @@ const (
 	Draining = "draining"
 	Failed   = "failed"
 	Finished = "finished"
+	Standby  = "standby" // another instance runs it
 )
 
 // Status is a pipeline as it is now, with its ledgers.
@@ -579,7 +598,7 @@ func (u *unit) status(splits bool) Status {
 	s := Status{Pipeline: u.name, Paused: u.paused, Restarts: u.restarts, Rejected: u.rejected, Note: u.note, File: u.want.v.file.path}
 	cur, n, last := u.current, u.run, u.last
 	at := u.lastAt
-	failed, finished, draining, retryAt, started := u.err, u.finished, u.draining, u.retryAt, u.started
+	failed, finished, draining, retryAt, started, waits := u.err, u.finished, u.draining, u.retryAt, u.started, u.waits
 	waiting := u.handled != u.want.seq
 	u.mu.Unlock()
 
@@ -630,6 +649,8 @@ func (u *unit) status(splits bool) Status {
 		}
 	case finished:
 		s.State = Finished
+	case waits:
+		s.State, s.Note = Standby, failed.Error()
 	case failed == nil && waiting:
 		s.State = Running // it is being started
 	default:
