@@ -22,7 +22,7 @@ type Kept struct {
 type Remote struct {
 	DSN    config.Text     `yaml:"dsn,required" doc:"The MySQL or MariaDB database that holds the state: user:password@tcp(host:3306)/database."`
 	Prefix string          `yaml:"prefix" doc:"What its tables' names begin with." default:"rsetl_"`
-	Lease  config.Duration `yaml:"lease" doc:"How long an instance that was cut off keeps the pipeline from the others." default:"5s" min:"1s"`
+	Lease  config.Duration `yaml:"lease" doc:"How long an instance that was cut off keeps the pipeline from the others." default:"5s"`
 
 	where string // host and database, without the password
 }
@@ -50,18 +50,17 @@ func (k *Kept) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	var long struct {
 		Remote Remote `yaml:"remote,required" doc:"In a database."`
 	}
-	before := c.Errs.Mistakes()
 	c.DecodeStruct(n, &long)
-	if c.Errs.Mistakes() > before {
-		return
-	}
 	r := &long.Remote
 	k.Remote = r
+	if r.DSN.Node == nil { // missing, and said so
+		return
+	}
 	if !tablePrefix.MatchString(r.Prefix) {
 		c.Errorf(n, "prefix: %q can't begin a table's name; write letters, digits and _, at most 32", r.Prefix)
 	}
-	if r.Lease.D() > time.Hour {
-		c.Errorf(n, "lease: at most 1h: for so long no other instance takes the pipeline over after a crash")
+	if d := r.Lease.D(); d < time.Second || d > time.Hour {
+		c.Errorf(n, "lease: %s: want 1s to 1h; for so long no other instance takes the pipeline over after a crash, and for so long the database may be out of reach", r.Lease)
 	}
 	if r.DSN.Unknown {
 		return
