@@ -39,7 +39,7 @@ type Options struct {
 	Memory     config.Size       `yaml:"memory" doc:"Bytes that may be read and not yet in the sinks' caches; over it the source waits." default:"16MiB"`
 	Drain      config.Duration   `yaml:"drain" doc:"How long a stop may take to flush and commit what was read." default:"15s"`
 	Checkpoint CheckpointOptions `yaml:"checkpoint" doc:"When positions are committed."`
-	DeadLetter DeadLetterOptions `yaml:"dead_letter" doc:"Where records go that could not be processed."`
+	DeadLetter DeadLetterOptions `yaml:"dead_letter" doc:"Where records go that could not be processed. To send them on, to a topic or a table, give their files a pipeline of their own: examples/dead-letters.yaml."`
 	State      Kept              `yaml:"state" doc:"Where positions, counts and windows are kept: local (default), in the state directory; or {remote: {dsn, prefix: rsetl_, lease: 5s}}, in a MySQL or MariaDB database, which survives the machine: of several instances one runs the pipeline, the others stand by."`
 }
 

@@ -36,6 +36,7 @@ sinks:
     batch: {size: 67, interval: 30ms}
 checkpoint: {interval: 50ms}
 drain: 20s
+%[7]s
 `
 
 // result is a window's result as a sink has it.
@@ -46,109 +47,148 @@ type result struct{ n, s, firing int64 }
 func TestWindows(t *testing.T) {
 	es, bin := services.Elasticsearch(t), binary.Path(t)
 	for _, emit := range []string{"final", "delta", "update"} {
-		t.Run(emit, func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
-			t.Logf("seed %d", seed)
-			r := rand.New(rand.NewPCG(seed, 1))
-			dsn, index, dir := services.MySQL(t), services.Unique("windows"), t.TempDir()
-			request(t, "PUT", es+"/"+index, `{"settings": {"number_of_replicas": 0, "refresh_interval": "5s"}}`)
-			t.Cleanup(func() { request(t, "DELETE", es+"/"+index, "") })
-			mode := "mode: insert"
-			if emit == "update" {
-				mode = "mode: upsert, key: [window_start, k]"
-			}
-			conf := filepath.Join(dir, "win.yaml")
-			if err := os.WriteFile(conf, fmt.Appendf(nil, windowsPipeline, dir, emit, es, index, dsn, mode), 0o644); err != nil {
+		t.Run(emit, func(t *testing.T) { windows(t, es, bin, emit, false) })
+	}
+}
+
+// TestRemoteWindows is the same with the state in a database and two instances, of which one stands by.
+func TestRemoteWindows(t *testing.T) {
+	es, bin := services.Elasticsearch(t), binary.Path(t)
+	for _, emit := range []string{"final", "delta", "update"} {
+		t.Run(emit, func(t *testing.T) { windows(t, es, bin, emit, true) })
+	}
+}
+
+func windows(t *testing.T, es, bin, emit string, remote bool) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	dsn, index, dir := services.MySQL(t), services.Unique("windows"), t.TempDir()
+	request(t, "PUT", es+"/"+index, `{"settings": {"number_of_replicas": 0, "refresh_interval": "5s"}}`)
+	t.Cleanup(func() { request(t, "DELETE", es+"/"+index, "") })
+	mode := "mode: insert"
+	if emit == "update" {
+		mode = "mode: upsert, key: [window_start, k]"
+	}
+	state := ""
+	if remote {
+		state = "state: {remote: {dsn: '" + dsn + "', lease: 1s}}"
+	}
+	conf := filepath.Join(dir, "win.yaml")
+	if err := os.WriteFile(conf, fmt.Appendf(nil, windowsPipeline, dir, emit, es, index, dsn, mode, state), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]result{}
+	base := time.Date(2024, 1, 1, 10, 0, 0, 0, time.UTC).UnixMilli()
+	var files [2]*os.File
+	var now [2]int64
+	for i := range files {
+		f, err := os.Create(filepath.Join(dir, fmt.Sprint(i, ".log")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	write := func(lines int) {
+		var text [2]strings.Builder
+		for range lines {
+			i := r.IntN(2)
+			now[i] += int64(r.IntN(60))
+			ms := max(base+now[i]-int64(r.IntN(2)*r.IntN(900)), base)
+			k, v := string(rune('a'+r.IntN(4))), int64(r.IntN(100))
+			fmt.Fprintf(&text[i], `{"ts":"%s","k":"%s","v":%d}`+"\n", time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"), k, v)
+			id := fmt.Sprint(ms/2000*2, " ", k)
+			g := want[id]
+			want[id] = result{g.n + 1, g.s + v, 0}
+		}
+		for i := range files {
+			if _, err := files[i].WriteString(text[i].String()); err != nil {
 				t.Fatal(err)
 			}
-			want := map[string]result{}
-			base := time.Date(2024, 1, 1, 10, 0, 0, 0, time.UTC).UnixMilli()
-			var files [2]*os.File
-			var now [2]int64
-			for i := range files {
-				f, err := os.Create(filepath.Join(dir, fmt.Sprint(i, ".log")))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer f.Close()
-				files[i] = f
+		}
+	}
+	// An empty file is no split yet: what came into it after the other was read would be late.
+	for i := range files {
+		fmt.Fprintf(files[i], `{"ts":"%s","k":"a","v":1}`+"\n", time.UnixMilli(base).UTC().Format("2006-01-02T15:04:05.000Z"))
+	}
+	want[fmt.Sprint(base/1000, " a")] = result{2, 2, 0}
+	run := func(instance int, args ...string) (*exec.Cmd, *strings.Builder) {
+		var out strings.Builder
+		own := filepath.Join(dir, fmt.Sprint("instance", instance))
+		if err := os.MkdirAll(own, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(bin, append([]string{"run", "--state-dir", filepath.Join(own, "state")}, append(args, conf)...)...)
+		cmd.Dir, cmd.Stderr = own, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, &out
+	}
+	instances := 1
+	if remote {
+		instances = 2
+	}
+	cmds, outs := make([]*exec.Cmd, instances), make([]*strings.Builder, instances)
+	kill := func(i int) {
+		cmds[i].Process.Kill()
+		cmds[i].Wait()
+		if cmds[i].ProcessState.Exited() {
+			t.Fatalf("it ended by itself\n%s", outs[i])
+		}
+		cmds[i] = nil
+	}
+	for range 8 {
+		for i := range cmds {
+			if cmds[i] == nil {
+				cmds[i], outs[i] = run(i)
 			}
-			write := func(lines int) {
-				var text [2]strings.Builder
-				for range lines {
-					i := r.IntN(2)
-					now[i] += int64(r.IntN(60))
-					ms := max(base+now[i]-int64(r.IntN(2)*r.IntN(900)), base)
-					k, v := string(rune('a'+r.IntN(4))), int64(r.IntN(100))
-					fmt.Fprintf(&text[i], `{"ts":"%s","k":"%s","v":%d}`+"\n", time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z"), k, v)
-					id := fmt.Sprint(ms/2000*2, " ", k)
-					g := want[id]
-					want[id] = result{g.n + 1, g.s + v, 0}
-				}
-				for i := range files {
-					if _, err := files[i].WriteString(text[i].String()); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-			// An empty file is no split yet: what came into it after the other was read would be late.
-			for i := range files {
-				fmt.Fprintf(files[i], `{"ts":"%s","k":"a","v":1}`+"\n", time.UnixMilli(base).UTC().Format("2006-01-02T15:04:05.000Z"))
-			}
-			want[fmt.Sprint(base/1000, " a")] = result{2, 2, 0}
-			run := func(args ...string) (*exec.Cmd, *strings.Builder) {
-				var out strings.Builder
-				cmd := exec.Command(bin, append([]string{"run", "--state-dir", filepath.Join(dir, "state")}, append(args, conf)...)...)
-				cmd.Dir, cmd.Stderr = dir, &out
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				return cmd, &out
-			}
-			for range 8 {
-				cmd, out := run()
-				for range 1 + r.IntN(6) {
-					write(r.IntN(3000))
-					time.Sleep(time.Duration(r.IntN(120)) * time.Millisecond)
-				}
-				cmd.Process.Kill()
-				cmd.Wait()
-				if cmd.ProcessState.Exited() {
-					t.Fatalf("it ended by itself\n%s", out)
-				}
-			}
-			cmd, out := run("--once")
-			if err := cmd.Wait(); err != nil {
-				t.Fatalf("%v\n%s", err, out)
-			}
-			for sink, got := range map[string]map[string][]result{"elasticsearch": windowDocs(t, es, index), "mysql": windowRows(t, dsn, emit)} {
-				wrong := 0
-				for id, w := range want {
-					var g result
-					for i, x := range got[id] {
-						switch {
-						case emit == "delta":
-							g = result{g.n + x.n, g.s + x.s, 0}
-						case emit == "update" && x.firing > g.firing:
-							g = x
-						case emit == "final" && i == 0:
-							g = x
-						case emit == "final":
-							t.Errorf("%s: %s comes twice", sink, id)
-						}
-					}
-					if g.firing = 0; g != w {
-						if wrong++; wrong < 4 {
-							t.Errorf("%s: %s: %v, want %v", sink, id, got[id], w)
-						}
-					}
-				}
-				t.Logf("%s: %d windows and keys, %d wrong", sink, len(want), wrong)
-				if len(got) != len(want) {
-					t.Errorf("%s: %d windows and keys, want %d", sink, len(got), len(want))
+		}
+		for range 1 + r.IntN(6) {
+			write(r.IntN(3000))
+			time.Sleep(time.Duration(r.IntN(120)) * time.Millisecond)
+		}
+		if remote { // the lease of who was killed before must end
+			time.Sleep(time.Duration(r.IntN(1500)) * time.Millisecond)
+		}
+		kill(r.IntN(instances))
+	}
+	for i := range cmds {
+		if cmds[i] != nil {
+			kill(i)
+		}
+	}
+	cmd, out := run(r.IntN(instances), "--once")
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for sink, got := range map[string]map[string][]result{"elasticsearch": windowDocs(t, es, index), "mysql": windowRows(t, dsn, emit)} {
+		wrong := 0
+		for id, w := range want {
+			var g result
+			for i, x := range got[id] {
+				switch {
+				case emit == "delta":
+					g = result{g.n + x.n, g.s + x.s, 0}
+				case emit == "update" && x.firing > g.firing:
+					g = x
+				case emit == "final" && i == 0:
+					g = x
+				case emit == "final":
+					t.Errorf("%s: %s comes twice", sink, id)
 				}
 			}
-		})
+			if g.firing = 0; g != w {
+				if wrong++; wrong < 4 {
+					t.Errorf("%s: %s: %v, want %v", sink, id, got[id], w)
+				}
+			}
+		}
+		t.Logf("%s: %d windows and keys, %d wrong", sink, len(want), wrong)
+		if len(got) != len(want) {
+			t.Errorf("%s: %d windows and keys, want %d", sink, len(got), len(want))
+		}
 	}
 }
 
