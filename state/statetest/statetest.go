@@ -362,7 +362,7 @@ func ranges(t *testing.T, s state.Store) {
 		_ = s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error { panic("mine") })
 	}()
 	equal(t, "after a panic", len(get("w", "")), 7)
-	// A callback may use the store, and sees nothing of what it commits.
+	// A callback may use the store, and sees nothing of what it commits: a store that reads in pages has these few in one.
 	n = 0
 	err = s.Range(ctx, "p", "w", nil, nil, func(k, v []byte) error {
 		n++
