@@ -3,9 +3,7 @@ package windows
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"sort"
 	"time"
@@ -36,9 +34,17 @@ type aligned struct {
 	garbage []*slice         // whose rows the store may forget
 	next    int64            // the event time, or watermark where shared, at which something fires first; unknown: to be found
 	early   time.Time
-	unsaved int  // rows that have changed since the last checkpoint
-	ended   bool // all windows fire, and the store forgets them before it is over
-	fireAll bool // an early firing is due
+	unsaved int   // rows that have changed since the last checkpoint
+	partial int   // partial rows
+	loads   int   // how many rows this checkpoint may still read
+	round   int64 // early firings so far
+	cuts    int64 // checkpoints
+	spilt   bool  // it has been said that memory doesn't hold all
+	one     one
+
+	fireAtOnce, loadAtOnce int
+	ended                  bool // all windows fire, and the store forgets them before it is over
+	fireAll                bool // an early firing is due
 }
 
 const unknown = never + 2
@@ -55,6 +61,18 @@ type slice struct {
 	frozen     bool  // a closed window that hasn't fired yet takes from it: records go to another generation
 	t          *table
 	forgot     int // rows of garbage whose entries are gone
+
+	groups int    // those of the table, without partial rows, and the cold ones
+	stored int    // rows that the store has
+	cold   bool   // the store may have rows that the table hasn't
+	fresh  bool   // not shared: some of them may not have fired
+	again  bool   // some of those may be at or before `after`
+	after  []byte // the entries of the store up to this one have been looked at; nil: none
+	began  int64  // the early firing that was due when the first was looked at
+	round  int64  // and when the first was that time that all have been looked at
+	used   int64  // the checkpoint that had rows of it last
+	noted  bool   // the store has its note
+	note   note
 }
 
 // pending is a closed window that fires with the next checkpoints.
@@ -62,6 +80,7 @@ type pending struct {
 	start, end int64
 	gen        uint32 // takes slices up to this generation
 	from       []*slice
+	ready      bool
 	t          *table // put together; nil where it is the only slice's
 	own        bool   // t is for this window only
 	order      []uint32
@@ -70,7 +89,7 @@ type pending struct {
 }
 
 func newAligned(c core) *aligned {
-	a := &aligned{core: c, shared: c.Emit == "final", fired: never, next: unknown}
+	a := &aligned{core: c, shared: c.Emit == "final", fired: never, next: unknown, fireAtOnce: fireAtOnce, loadAtOnce: loadAtOnce}
 	size, every := c.lengths()
 	a.assigner = assigner{size: size.D().Milliseconds(), every: every.D().Milliseconds(), offset: time.Duration(c.Offset).Milliseconds(), zone: c.zone, grow: c.Cumulate != nil}
 	return a
@@ -159,15 +178,15 @@ func (a *aligned) count(b *record.Batch, i int, ms int64) {
 func (a *aligned) put(b *record.Batch, i int, s *slice) bool {
 	key := a.key(b, i)
 	hash := hashOf(key)
-	if a.open >= a.MaxKeys && s.t.lookup(key, hash) < 0 || len(key) > maxKey {
+	if a.open >= a.MaxKeys && s.t.lookup(key, hash) < 0 && !a.mayBeCold(s) || len(key) > maxKey {
 		a.tooMany(b, i)
 		return false
 	}
 	r, made := s.t.find(key, hash)
-	if made {
-		a.open++
-	}
 	row := s.t.row(r)
+	if made {
+		a.made(s, row)
+	}
 	a.mark(s.t, row, r)
 	a.add(i, &s.t.mem, row[headWords:])
 	return true
@@ -332,8 +351,8 @@ func (a *aligned) shut(end int64) {
 			continue
 		}
 		s.shut = true
-		a.open -= s.t.n
-		a.closed += s.t.n
+		a.open -= s.groups
+		a.closed += s.groups
 	}
 }
 
@@ -419,6 +438,7 @@ func (a *aligned) Tick(now time.Time) {
 		if !now.Before(a.early) {
 			a.early = now.Add(d)
 			a.fireAll, a.due = true, true
+			a.round++
 		}
 	}
 	a.publish(a.sum(), now)
@@ -426,9 +446,7 @@ func (a *aligned) Tick(now time.Time) {
 
 func (a *aligned) sum() (s steps.Holding) {
 	s.Windows = len(a.list)
-	for _, l := range a.list {
-		s.Bytes += l.t.bytes()
-	}
+	s.Bytes = a.bytes()
 	return s
 }
 
@@ -448,8 +466,13 @@ func (a *aligned) End() {
 
 // Checkpoint fires what is due and gives what has changed.
 func (a *aligned) Checkpoint(out *record.Batch) []state.KV {
-	k := &kv{stage: a.name}
+	k := &kv{stage: a.name, list: make([]state.KV, 0, a.unsaved+min(a.closed, a.fireAtOnce)+8)}
 	a.due, a.unsaved = false, 0
+	a.cuts++
+	a.loads = a.loadAtOnce
+	if !a.complete() {
+		return nil
+	}
 	a.env.B = out
 	if a.shared {
 		a.firePending(out, k)
@@ -458,8 +481,12 @@ func (a *aligned) Checkpoint(out *record.Batch) []state.KV {
 	}
 	a.collect(k)
 	a.due = a.due || a.ended && len(a.garbage) > 0
+	if a.lost {
+		return nil
+	}
 	for _, s := range a.list {
 		a.storeRows(k, s)
+		a.storeNote(k, s)
 	}
 	if a.changed || len(k.list) > 0 {
 		m := meta{gen: a.gen, fired: a.fired}
@@ -471,24 +498,42 @@ func (a *aligned) Checkpoint(out *record.Batch) []state.KV {
 		}
 		a.storeHead(k, m)
 	}
+	a.spill()
 	return k.list
 }
 
 // storeRows puts the rows that have changed.
 func (a *aligned) storeRows(k *kv, s *slice) {
 	t := s.t
+	if len(t.dirty) == 0 {
+		return
+	}
+	s.used = a.cuts
+	before := len(k.list)
+	size := 0
 	for _, r := range t.dirty {
 		row := t.row(r)
 		row[1] &^= flagDirty
 		if row[1]&flagGone != 0 {
 			continue
 		}
-		row[1] |= flagStored
+		if row[1]&flagStored == 0 {
+			row[1] |= flagStored
+			s.stored++
+		}
 		k.put(func(d []byte) []byte { return rowKey(d, a.keyStart(s), s.gen, t.key(row)) }, func(d []byte) []byte {
 			d = append(d, codecVersion, byte(row[1]&flagFresh))
 			d = binary.AppendUvarint(d, row[1]>>firingBit)
 			return a.appendRow(d, &t.mem, row[headWords:])
 		})
+		e := &k.list[len(k.list)-1]
+		size += len(e.Value)
+		if a.rows {
+			e.Row = a.person(s.from, s.to, row[1]>>firingBit, t.key(row), &t.mem, row[headWords:])
+		}
+	}
+	if n := len(k.list) - before; n > 0 {
+		t.encoded = size / n
 	}
 	t.dirty = t.dirty[:0]
 }
@@ -498,18 +543,19 @@ func (a *aligned) keyStart(s *slice) int64 { return s.end }
 
 // firePending fires closed windows.
 func (a *aligned) firePending(out *record.Batch, k *kv) {
-	room := fireAtOnce
+	room := a.fireAtOnce
 	for len(a.pending) > 0 && room > 0 {
 		p := a.pending[0]
-		if p.from == nil {
-			a.prepare(p)
+		if !p.ready && !a.prepare(p) {
+			break
 		}
+		a.changed = true // the head says how far firing is
 		n := len(p.order)
 		if p.t == nil && len(p.from) > 0 {
 			n = p.from[0].t.n
 		}
 		room -= a.firePart(out, k, p, room)
-		if p.at < n {
+		if p.at < n || p.t == nil && len(p.from) > 0 && p.from[0].cold {
 			break
 		}
 		a.retire(p)
@@ -523,9 +569,9 @@ func (a *aligned) firePending(out *record.Batch, k *kv) {
 	}
 }
 
-// prepare finds the slices of a window and puts them together.
-func (a *aligned) prepare(p *pending) {
-	p.from = []*slice{}
+// prepare finds the slices of a window and puts them together. It is false where cold ones of them aren't read yet.
+func (a *aligned) prepare(p *pending) bool {
+	p.from = p.from[:0]
 	for _, s := range a.list {
 		if s.start >= p.start && s.start < p.end && s.gen <= p.gen {
 			p.from = append(p.from, s)
@@ -540,10 +586,15 @@ func (a *aligned) prepare(p *pending) {
 		return cmp.Or(cmp.Compare(x.fold, y.fold), cmp.Compare(y.start, x.start), cmp.Compare(x.gen, y.gen))
 	})
 	if a.size == a.every && len(p.from) <= 1 { // the slice is the window's alone: its rows go as they fire
-		return
+		p.ready = true
+		return true
 	}
+	if len(p.from) > 0 && !a.warm(p) {
+		return false
+	}
+	p.ready = true
 	if len(p.from) == 0 {
-		return
+		return true
 	}
 	p.t = a.together(p)
 	n := p.t.n
@@ -551,7 +602,7 @@ func (a *aligned) prepare(p *pending) {
 	for i := range p.order {
 		p.order[i] = uint32(i)
 	}
-	if n > fireAtOnce || len(p.cursor) > 0 {
+	if n > a.fireAtOnce || len(p.cursor) > 0 {
 		// It takes several checkpoints: the order must be the same after a restart.
 		sort.Slice(p.order, func(i, j int) bool {
 			return bytes.Compare(p.t.key(p.t.row(p.order[i])), p.t.key(p.t.row(p.order[j]))) < 0
@@ -560,6 +611,7 @@ func (a *aligned) prepare(p *pending) {
 			p.at = sort.Search(n, func(i int) bool { return bytes.Compare(p.t.key(p.t.row(p.order[i])), p.cursor) > 0 })
 		}
 	}
+	return true
 }
 
 // fireBytes is how many bytes of results go into one checkpoint.
@@ -573,6 +625,11 @@ func (a *aligned) firePart(out *record.Batch, k *kv, p *pending, room int) (fire
 	from, to := a.instant(p.start), a.instant(p.end)
 	if p.t == nil {
 		s := p.from[0]
+		if s.cold {
+			if fired = a.fireCold(out, k, s, room); s.cold {
+				return fired
+			}
+		}
 		for ; p.at < s.t.n && fired < room && len(out.Buf) < fireBytes; p.at++ {
 			row := s.t.row(uint32(p.at))
 			key := s.t.key(row)
@@ -585,7 +642,7 @@ func (a *aligned) firePart(out *record.Batch, k *kv, p *pending, room int) (fire
 		}
 		return fired
 	}
-	if n := len(p.order); n <= fireAtOnce {
+	if n := len(p.order); n <= a.fireAtOnce {
 		room = n
 	}
 	for ; p.at < len(p.order) && fired < room; p.at++ {
@@ -604,6 +661,7 @@ func (a *aligned) firePart(out *record.Batch, k *kv, p *pending, room int) (fire
 func (a *aligned) forget(k *kv, s *slice, row []uint64) {
 	if row[1]&flagStored != 0 {
 		k.put(func(d []byte) []byte { return rowKey(d, a.keyStart(s), s.gen, s.t.key(row)) }, nil)
+		s.stored--
 	}
 	row[1] = row[1]&^flagStored | flagGone
 }
@@ -642,18 +700,26 @@ func (a *aligned) discard(s *slice) {
 		a.last = nil
 	}
 	if s.shut {
-		a.closed -= s.t.n
+		a.closed -= s.groups
 	} else {
-		a.open -= s.t.n
+		a.open -= s.groups
+	}
+	if s.cold { // its entries leave the store in the store's order
+		s.t, s.after = &table{width: headWords + a.words}, nil
 	}
 	a.garbage = append(a.garbage, s)
 }
 
 // collect makes the store forget rows of slices that are gone.
 func (a *aligned) collect(k *kv) {
-	room := 2 * fireAtOnce
+	room := 2 * a.fireAtOnce
 	for len(a.garbage) > 0 && room > 0 {
 		s := a.garbage[0]
+		if s.cold {
+			if room -= a.forgetCold(k, s, room); s.cold {
+				return
+			}
+		}
 		for ; s.forgot < s.t.n && room > 0; s.forgot++ {
 			row := s.t.row(uint32(s.forgot))
 			if row[1]&flagStored != 0 {
@@ -663,6 +729,9 @@ func (a *aligned) collect(k *kv) {
 		}
 		if s.forgot < s.t.n {
 			return
+		}
+		if s.noted {
+			k.put(func(d []byte) []byte { return noteKey(d, a.keyStart(s), s.gen) }, nil)
 		}
 		a.recycle(s.t)
 		a.garbage = a.garbage[1:]
@@ -674,14 +743,18 @@ func (a *aligned) collect(k *kv) {
 
 // fireEach fires what has changed in windows that event time has passed, and gives up those that are closed.
 func (a *aligned) fireEach(out *record.Batch, k *kv) {
-	room := fireAtOnce
+	room, left := a.fireAtOnce, false
 	keep := a.list[:0]
 	for _, s := range a.list {
 		closed := a.marks.water >= s.to-1
-		if a.marks.event >= s.to-1 || a.fireAll {
-			room -= a.fireFresh(out, s, room)
+		if over := a.marks.event >= s.to-1; over || a.fireAll {
+			if s.fresh && (over || s.round != a.round) {
+				a.loadFresh(s, room)
+				left = left || s.fresh && (over || s.round != a.round)
+			}
+			room -= a.fireFresh(out, k, s, room, closed)
 		}
-		if !closed || len(s.t.fresh) > 0 {
+		if !closed || len(s.t.fresh) > 0 || s.fresh {
 			keep = append(keep, s)
 			continue
 		}
@@ -690,7 +763,7 @@ func (a *aligned) fireEach(out *record.Batch, k *kv) {
 	clear(a.list[len(keep):])
 	a.list, a.head = keep, 0
 	a.next = unknown
-	if room > 0 {
+	if room > 0 && !left {
 		a.fireAll = false
 	} else {
 		a.due = true
@@ -698,14 +771,18 @@ func (a *aligned) fireEach(out *record.Batch, k *kv) {
 	a.full = a.full && a.open >= a.MaxKeys
 }
 
-// fireFresh fires up to room of the rows that have changed.
-func (a *aligned) fireFresh(out *record.Batch, s *slice, room int) (fired int) {
+// fireFresh fires up to room of the rows that have changed. The store forgets those of a closed window with it: they won't fire again.
+func (a *aligned) fireFresh(out *record.Batch, k *kv, s *slice, room int, closed bool) (fired int) {
 	t := s.t
 	n := min(len(t.fresh), max(room, 0))
 	for _, r := range t.fresh[:n] {
 		row := t.row(r)
 		row[1] = row[1]&^flagFresh + 1<<firingBit
 		a.emit(out, s.from, s.to, t.key(row), &t.mem, row[headWords:], row[1]>>firingBit)
+		if closed {
+			a.forget(k, s, row)
+			continue
+		}
 		if a.Emit == "delta" {
 			a.drop(&t.mem, row[headWords:])
 		}
@@ -716,91 +793,4 @@ func (a *aligned) fireFresh(out *record.Batch, s *slice, room int) (fired int) {
 	}
 	t.fresh = t.fresh[:copy(t.fresh, t.fresh[n:])]
 	return n
-}
-
-// Restore reads the state.
-func (a *aligned) Restore(_ context.Context, load state.Keyed) error {
-	m, any, err := a.restoreHead(load)
-	if err != nil || !any {
-		return err
-	}
-	a.gen, a.fired = m.gen, m.fired
-	done := m.fired // windows up to here have fired but for the pending ones
-	if len(m.pending) > 0 {
-		done = m.pending[0].end - 1
-	}
-	scratch := record.NewBatch(a.table)
-	var dead *slice // rows of windows that have fired
-	err = load.Range([]byte{'w'}, nil, func(key, v []byte) error {
-		if len(key) < 13 {
-			return fmt.Errorf("a group's key is damaged")
-		}
-		end := int64(binary.BigEndian.Uint64(key[1:]) ^ 1<<63)
-		gen := binary.BigEndian.Uint32(key[9:])
-		start := end - a.every
-		if !a.shared {
-			start = a.start(end)
-		}
-		group := key[13:]
-		if len(group) > maxKey || !a.validKey(scratch, group) {
-			return fmt.Errorf("a group's key is damaged")
-		}
-		r := reader{p: v}
-		if err := r.version(); err != nil {
-			return err
-		}
-		if len(r.p) == 0 {
-			return fmt.Errorf("a group is damaged")
-		}
-		flags := uint64(r.p[0])
-		r.p = r.p[1:]
-		firing := r.uvarint()
-		var s *slice
-		if a.shared && a.lastEnd(start) <= done || !a.shared && flags&flagFresh == 0 && a.marks.water >= a.instant(end)-1 {
-			if dead == nil || dead.end != end || dead.gen != gen {
-				dead = &slice{start: start, end: end, gen: gen, t: &table{width: headWords + a.words}}
-				a.garbage = append(a.garbage, dead)
-			}
-			s = dead
-		} else {
-			s = a.at(start, end, gen)
-			a.open++
-		}
-		n, _ := s.t.find(group, hashOf(group))
-		row := s.t.row(n)
-		row[1] = flagStored | firing<<firingBit
-		if flags&flagFresh != 0 {
-			row[1] |= flagFresh
-			s.t.fresh = append(s.t.fresh, n)
-		}
-		if !a.readRow(r.p, &s.t.mem, row[headWords:]) {
-			return fmt.Errorf("a group's aggregates are damaged")
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for i, pm := range m.pending {
-		p := &pending{start: a.start(pm.end), end: pm.end, gen: pm.gen}
-		if i == 0 {
-			p.cursor = m.cursor
-		}
-		if a.size != a.every {
-			a.freeze(p)
-		}
-		a.pending = append(a.pending, p)
-		a.due = true
-	}
-	if a.shared {
-		for _, s := range a.list {
-			if a.lastEnd(s.start) <= a.fired {
-				s.shut = true
-				a.open -= s.t.n
-				a.closed += s.t.n
-			}
-		}
-	}
-	a.closing()
-	return nil
 }

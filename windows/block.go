@@ -23,6 +23,11 @@ func (a *aligned) together(p *pending) *table {
 		return a.onward(p)
 	}
 	t := a.newTable()
+	most := 0
+	for _, s := range p.from {
+		most = max(most, s.t.n)
+	}
+	t.reserve(most)
 	p.own = true
 	span := blockSlices * a.every
 	if a.size < 2*span {
@@ -46,7 +51,7 @@ func (a *aligned) together(p *pending) *table {
 			continue
 		}
 		b := a.blocks[start]
-		if b == nil || len(part)-len(b.from) > blockSlices {
+		if b == nil || len(part)-len(b.from) > a.beside() {
 			b = &block{start: start, from: slices.Clone(part), t: a.newTable()}
 			for _, s := range part {
 				a.mergeTable(b.t, s.t)
@@ -64,6 +69,42 @@ func (a *aligned) together(p *pending) *table {
 		}
 	}
 	return t
+}
+
+// have tells whether the table that a window's slice i is to be found in is there already, so that the slice isn't needed.
+func (a *aligned) have(p *pending, i int) bool {
+	if len(p.from) == 1 {
+		return false
+	}
+	if a.grow {
+		b := a.prefix
+		return b != nil && b.start == p.start && i < len(b.from) && len(b.from) <= len(p.from) && slices.Equal(b.from, p.from[:len(b.from)])
+	}
+	span := blockSlices * a.every
+	if a.size < 2*span {
+		return false
+	}
+	start := floorTo(p.from[i].start, span, a.offset)
+	b := a.blocks[start]
+	if b == nil || start < p.start || start+span > p.end || !slices.Contains(b.from, p.from[i]) {
+		return false
+	}
+	n := 0
+	for _, s := range p.from {
+		if s.start >= start && s.start < start+span {
+			n++
+		}
+	}
+	return n-len(b.from) <= a.beside()
+}
+
+// beside is how many slices that came later may stay outside of a block: none where the order shows, which would be another
+// without the block, as after a start.
+func (a *aligned) beside() int {
+	if a.inOrder {
+		return 0
+	}
+	return blockSlices
 }
 
 // onward adds to what the cumulating window before had what has come since.

@@ -2,6 +2,7 @@ package windows
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/rsetl/rsetl/expr"
@@ -12,13 +13,19 @@ import (
 // The entries of a window step in the store, by the first byte of the key. Numbers are varints (signed ones zigzag),
 // times milliseconds since 1970. What is written stays readable: a change needs another version.
 //
-//	m                      version(1) definition water event late arrival gen fired pending{count {end gen}} cursor
+//	m                      version(2) definition water event late arrival gen fired pending{count {end gen}} cursor
 //	p split                largest event time
+//	n start(8) gen(4)      version(1) flags rows fold             a note on the w entries of a slice or window
 //	w start(8) gen(4) key  version(1) flags firing {aggregate}    of slices and windows; start big-endian, its sign bit turned
 //	s id(8)                version(1) start end key {aggregate}   of sessions
 //
 // definition, cursor and key have their length before them; key is the values of `by` as record.AppendValue writes them.
-const codecVersion = 1
+// Behind a head of version 1 there are no notes, else there is one for each slice that has entries: rows is their number, flags are
+// 4 where some have not fired and 1 where the slice takes no records any more.
+const (
+	codecVersion = 1
+	headVersion  = 2
+)
 
 func appendText(dst, p []byte) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(p))), p...)
@@ -31,6 +38,11 @@ func markKey(dst []byte, id string) []byte { return append(append(dst, 'p'), id.
 func rowKey(dst []byte, start int64, gen uint32, key []byte) []byte {
 	dst = binary.BigEndian.AppendUint64(append(dst, 'w'), uint64(start)^1<<63)
 	return append(binary.BigEndian.AppendUint32(dst, gen), key...)
+}
+
+func noteKey(dst []byte, start int64, gen uint32) []byte {
+	dst = binary.BigEndian.AppendUint64(append(dst, 'n'), uint64(start)^1<<63)
+	return binary.BigEndian.AppendUint32(dst, gen)
 }
 
 func sessionKey(dst []byte, id uint64) []byte {
@@ -70,15 +82,83 @@ func (r *reader) text() []byte {
 }
 
 func (r *reader) version() error {
+	_, err := r.upTo(codecVersion)
+	return err
+}
+
+// upTo reads a version.
+func (r *reader) upTo(known byte) (byte, error) {
 	if len(r.p) == 0 {
-		return fmt.Errorf("an entry of its state is empty")
+		return 0, fmt.Errorf("an entry of its state is empty")
 	}
-	if v := r.p[0]; v != codecVersion {
-		return fmt.Errorf("its state is of version %d, this rsetl knows %d: a newer rsetl has written it", v, codecVersion)
+	v := r.p[0]
+	if v == 0 || v > known {
+		return 0, fmt.Errorf("its state is of version %d, this rsetl knows %d: a newer rsetl has written it", v, known)
 	}
 	r.p = r.p[1:]
+	return v, nil
+}
+
+// rowHead reads what is before the aggregates in a group's entry.
+func (r *reader) rowHead() (flags, firing uint64, err error) {
+	if err := r.version(); err != nil {
+		return 0, 0, err
+	}
+	if len(r.p) == 0 {
+		return 0, 0, fmt.Errorf("a group is damaged")
+	}
+	flags = uint64(r.p[0])
+	r.p = r.p[1:]
+	firing = r.uvarint()
+	if r.bad {
+		err = fmt.Errorf("a group is damaged")
+	}
+	return flags, firing, err
+}
+
+// note is what the store says of a slice or window without its rows.
+type note struct {
+	rows   int
+	fresh  bool  // some have not fired
+	frozen bool  // see slice
+	fold   int64 // see slice
+}
+
+func (n note) append(dst []byte) []byte {
+	flags := byte(0)
+	if n.fresh {
+		flags |= noteFresh
+	}
+	if n.frozen {
+		flags |= noteFrozen
+	}
+	dst = binary.AppendUvarint(append(dst, codecVersion, flags), uint64(n.rows))
+	return binary.AppendVarint(dst, n.fold)
+}
+
+func (n *note) read(p []byte) error {
+	r := reader{p: p}
+	if err := r.version(); err != nil {
+		return err
+	}
+	if len(r.p) > 0 {
+		n.fresh, n.frozen = r.p[0]&noteFresh != 0, r.p[0]&noteFrozen != 0
+		r.p = r.p[1:]
+		n.rows, n.fold = int(r.uvarint()), r.varint()
+	}
+	if r.bad || len(r.p) != 0 || n.rows < 0 || n.rows > maxRows {
+		return fmt.Errorf("what it says of a window's groups is damaged")
+	}
 	return nil
 }
+
+const (
+	noteFrozen = 1
+	noteFresh  = 4
+)
+
+// maxRows is more than a window can have.
+const maxRows = 1 << 40
 
 // appendRow appends the aggregates' state; readRow reads it into zero words.
 func (c *core) appendRow(dst []byte, m *expr.Mem, w []uint64) []byte {
@@ -108,6 +188,7 @@ func (c *core) validKey(b *record.Batch, key []byte) bool {
 
 // meta is what a step has beside its groups.
 type meta struct {
+	version    byte
 	definition string
 	water      int64
 	event      int64
@@ -125,7 +206,7 @@ type pendingMark struct {
 }
 
 func (m *meta) append(dst []byte) []byte {
-	dst = append(dst, codecVersion)
+	dst = append(dst, headVersion)
 	dst = appendText(dst, []byte(m.definition))
 	for _, x := range []int64{m.water, m.event, m.late} {
 		dst = binary.AppendVarint(dst, x)
@@ -141,9 +222,9 @@ func (m *meta) append(dst []byte) []byte {
 	return appendText(dst, m.cursor)
 }
 
-func (m *meta) read(p []byte) error {
+func (m *meta) read(p []byte) (err error) {
 	r := reader{p: p}
-	if err := r.version(); err != nil {
+	if m.version, err = r.upTo(headVersion); err != nil {
 		return err
 	}
 	m.definition = string(r.text())
@@ -188,14 +269,14 @@ func (c *core) restoreHead(load state.Keyed) (m meta, any bool, err error) {
 
 // changedDefinition begins anew where nothing is left of what another definition held: it was fired by the run before.
 func (c *core) changedDefinition(load state.Keyed) error {
-	held := 0
 	for _, prefix := range []string{"w", "s"} {
-		if err := load.Range([]byte(prefix), nil, func(_, _ []byte) error { held++; return nil }); err != nil {
+		err := load.Range([]byte(prefix), nil, func(_, _ []byte) error { return errEnough })
+		if errors.Is(err, errEnough) {
+			return &ChangedError{Step: c.name}
+		}
+		if err != nil {
 			return err
 		}
-	}
-	if held > 0 {
-		return &ChangedError{Step: c.name}
 	}
 	c.log.Warn("the window's definition has changed: its windows begin anew", "step", c.name)
 	c.changed = true

@@ -3,6 +3,7 @@
 package windows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func init() {
 				"`delta` what is new since the one before, so that they add up; `update` the whole again. Their results are numbered from 1 in `window_firing`; with `update` a sink that upserts by window and keys has the latest.\n\n" +
 				"With `zone`, windows of whole days begin and end at local midnights, so that some have 23 or 25 hours. A split that its source has nothing to read from for `idle` doesn't hold the others back; where all splits are idle, " +
 				"time goes on as the clock does, `idle` behind, so that the last windows fire too.\n\n" +
-				"State is kept in memory and, with each checkpoint, in the state directory: it survives any end of the process, not the loss of the host. When a definition is changed by reload, the windows that are open fire as they are and new ones begin; where it was changed while nothing ran, the start is refused and says what can be done.",
+				"State is kept in memory and, with each checkpoint, in the state directory: it survives any end of the process, not the loss of the host. What is over `memory`, and after a start everything, is in the state directory only until it is needed. When a definition is changed by reload, the windows that are open fire as they are and new ones begin; where it was changed while nothing ran, the start is refused and says what can be done.",
 			Example: "- window:\n    tumble: 1m\n    time: '@timestamp'\n    delay: 5s\n    by: [host, status]\n    select: {hits: COUNT(*), bytes: SUM(bytes)}",
 		},
 		New:      func() steps.Config { return &Config{} },
@@ -62,7 +63,8 @@ type Config struct {
 	Emit     string            `yaml:"emit" doc:"Which results come out, see above. Sessions, whose bounds are known at their end only, are final." enum:"final,delta,update" default:"final"`
 	Early    config.Duration   `yaml:"early" doc:"With update: results of windows that are still open, so often by the clock."`
 	Late     string            `yaml:"late" doc:"What becomes of records for closed windows: they fail, which on_error settles, or count as filtered." enum:"dead_letter,drop" default:"dead_letter"`
-	MaxKeys  int               `yaml:"max_keys" doc:"The most groups that are open at once, counted in each window or slice; records for more fail." default:"4000000" min:"1"`
+	MaxKeys  int               `yaml:"max_keys" doc:"The most groups that are open at once, counted in each window or slice; records for more fail. Where a window's groups are partly in the state directory only, up to an eighth more may come to it." default:"4000000" min:"1"`
+	Memory   config.Size       `yaml:"memory" doc:"The memory for groups, about. What is over it is kept in the state directory only until it is needed: the windows that had no records for longest go first. Sessions are kept in memory whatever it is, and so is a window that is put together of slices while it fires." default:"256MiB" min:"1"`
 	State    string            `yaml:"state" doc:"Where state is kept: local, the state directory." enum:"local" default:"local"`
 
 	node *yaml.Node
@@ -371,6 +373,7 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 		}
 		return expr.Type{}
 	}
+	texts := map[string]string{}
 	compile := func(e *Expr) *expr.Program {
 		if e.Expr == nil {
 			return nil
@@ -378,6 +381,7 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 		over, err := aggs.Take(e.Expr)
 		var prog *expr.Program
 		if err == nil {
+			callTexts(texts, e.Source(), over)
 			prog, err = after.Compile(over)
 		}
 		if err != nil {
@@ -400,6 +404,11 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	p.calls = aggs.Calls()
 	for _, c := range p.calls {
 		p.aggSlots = append(p.aggSlots, b.Slot(c.Field))
+		switch c.Source {
+		case "LISTAGG", "ARRAY_AGG", "COLLECT", "JSON_ARRAYAGG", "JSON_OBJECTAGG":
+			p.inOrder = true
+		}
+		p.texts = append(p.texts, cmp.Or(texts[c.Field], c.Source+" "+c.Field))
 		p.offs = append(p.offs, p.words)
 		p.words += c.Words()
 	}

@@ -302,6 +302,9 @@ func (s *sessions) Checkpoint(out *record.Batch) []state.KV {
 			d = append(binary.AppendUvarint(d, uint64(len(x.key))), x.key...)
 			return s.appendRow(d, &s.mem, x.words)
 		})
+		if s.rows {
+			k.list[len(k.list)-1].Row = s.person(x.start, x.end, 0, []byte(x.key), &s.mem, x.words)
+		}
 	}
 	clear(s.dirty)
 	s.dirty = s.dirty[:0]
@@ -313,6 +316,7 @@ func (s *sessions) Checkpoint(out *record.Batch) []state.KV {
 
 // Restore reads the state.
 func (s *sessions) Restore(_ context.Context, load state.Keyed) error {
+	s.keep(load)
 	_, any, err := s.restoreHead(load)
 	if err != nil || !any {
 		return err

@@ -27,7 +27,9 @@ type plan struct {
 	by         []int
 	keys       expr.Key
 	calls      []*expr.AggCall
-	offs       []int // of each call's words
+	texts      []string // of each call, for people
+	inOrder    bool     // the order in which groups are merged shows
+	offs       []int    // of each call's words
 	aggSlots   []int
 	words      int
 	progs      []*expr.Program // select
@@ -72,6 +74,23 @@ type core struct {
 	changed bool // the meta entry is to be stored
 	due     bool // something fires at the next checkpoint
 	status  *atomic.Pointer[steps.Holding]
+
+	load    state.Keyed // nil where there is no store
+	rows    bool        // the store wants state.Row
+	lost    bool        // the run is over: the store can't be read
+	scratch *record.Batch
+}
+
+// keep keeps the store's reader.
+func (c *core) keep(load state.Keyed) { c.load, c.rows = load, load.Rows() }
+
+// scratchBatch is an empty batch for values in passing.
+func (c *core) scratchBatch() *record.Batch {
+	if c.scratch == nil {
+		c.scratch = record.NewBatch(c.table)
+	}
+	c.scratch.Reset()
+	return c.scratch
 }
 
 // Status gives what held at the last checkpoint or tick; any goroutine may call it.

@@ -18,6 +18,8 @@ type table struct {
 	mem   expr.Mem
 	dirty []uint32 // rows to be stored
 	fresh []uint32 // rows that have changed since they fired; used where windows fire more than once
+
+	encoded int // about how long a row's entry in the store is
 }
 
 const (
@@ -34,6 +36,7 @@ const (
 	flagStored = 1 << 1 // the store has it
 	flagFresh  = 1 << 2 // in fresh
 	flagGone   = 1 << 3 // fired for good
+	flagPart   = 1 << 4 // partial: what came since; the store may have what was before
 	firingBit  = 8      // above: the number of firings
 )
 
@@ -88,9 +91,22 @@ func (t *table) lookup(key []byte, hash uint64) int {
 	}
 }
 
-func (t *table) grow() {
+func (t *table) grow() { t.resize(max(16, 2*len(t.index))) }
+
+// reserve makes room for n rows, so that the index doesn't grow step by step. n may be of the store: what is damaged takes no memory.
+func (t *table) reserve(n int) {
+	size := 16
+	for n = min(n, 1<<22); 3*size < 4*n; {
+		size *= 2
+	}
+	if size > len(t.index) {
+		t.resize(size)
+	}
+}
+
+func (t *table) resize(n int) {
 	old := t.index
-	t.index = make([]uint64, max(16, 2*len(old)))
+	t.index = make([]uint64, n)
 	mask := uint64(len(t.index) - 1)
 	for _, e := range old {
 		if e == 0 {
@@ -152,7 +168,7 @@ func (t *table) reset() {
 		last := len(t.keys) - 1
 		t.keys = append(t.keys[:0], t.keys[last][:0])
 	}
-	t.n, t.mem = 0, expr.Mem{}
+	t.n, t.mem, t.encoded = 0, expr.Mem{}, 0
 	t.dirty, t.fresh = t.dirty[:0], t.fresh[:0]
 }
 
@@ -165,7 +181,8 @@ func (t *table) bytes() int {
 	for _, k := range t.keys {
 		n += cap(k)
 	}
-	return n
+	// Lists and sets grow after they were made; how much is known of those that were stored last.
+	return n + t.n*max(0, t.encoded-8*t.width)
 }
 
 var seed = maphash.MakeSeed()
