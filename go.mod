@@ -18,6 +18,7 @@ require (
 	github.com/ncruces/go-sqlite3 v0.37.0
 	github.com/olivere/elastic/v7 v7.0.32
 	github.com/oschwald/maxminddb-golang/v2 v2.1.1
+	github.com/pierrec/lz4/v4 v4.1.33
 	github.com/prometheus/client_golang v1.25.0
 	github.com/rogpeppe/go-internal v1.16.0
 	github.com/spf13/cobra v1.10.2

@@ -120,6 +120,17 @@ type Lagger interface {
 	Lag(s *state.Split) (n int64, ok bool)
 }
 
+// TimeLagger is a source that knows how long a split's records have been waiting for it.
+type TimeLagger interface {
+	// LagTime is how long ago the first record behind the split's committed position got there, 0 where there is none.
+	LagTime(s *state.Split) (d time.Duration, ok bool)
+}
+
+// ErrorCounter is a source that counts what failed between it and its servers since the run began, by kind: a few kinds, always the same.
+type ErrorCounter interface {
+	Errors() map[string]int64
+}
+
 // SplitStatus is one split's committed position.
 type SplitStatus struct {
 	Split  string `json:"split"`
@@ -129,11 +140,14 @@ type SplitStatus struct {
 	Index  int32  `json:"index,omitempty"`
 	Done   bool   `json:"done,omitempty"`
 	Lag    *int64 `json:"lag,omitempty"` // absent where the source can't tell
+	// LagMillis is how long ago the first record that isn't committed got there; absent where the source can't tell.
+	LagMillis *int64 `json:"lag_ms,omitempty"`
 }
 
 // Positions lists the splits that the store has, by path.
 func (r *Runner) Positions() []SplitStatus {
 	lag, _ := r.plan.Source.(Lagger)
+	late, _ := r.plan.Source.(TimeLagger)
 	known := r.splits.list()
 	out := make([]SplitStatus, 0, len(known))
 	for i := range known {
@@ -143,6 +157,11 @@ func (r *Runner) Positions() []SplitStatus {
 		if lag != nil && !s.Done {
 			if n, ok := lag.Lag(s); ok {
 				p.Lag = &n
+			}
+		}
+		if late != nil && !s.Done {
+			if d, ok := late.LagTime(s); ok {
+				p.LagMillis = new(d.Milliseconds())
 			}
 		}
 		out = append(out, p)
@@ -187,6 +206,31 @@ func (r *Runner) Lag() (sum int64, ok bool) {
 		}
 	}
 	return sum, ok
+}
+
+// LagTime is the longest of the splits' own; ok is false where none is known.
+func (r *Runner) LagTime() (longest time.Duration, ok bool) {
+	late, is := r.plan.Source.(TimeLagger)
+	if !is {
+		return 0, false
+	}
+	known := r.splits.list()
+	for i := range known {
+		if s := &known[i]; !s.Done {
+			if d, has := late.LagTime(s); has {
+				longest, ok = max(longest, d), true
+			}
+		}
+	}
+	return longest, ok
+}
+
+// SourceErrors counts what failed between the source and its servers, by kind; nil where it doesn't count.
+func (r *Runner) SourceErrors() map[string]int64 {
+	if c, is := r.plan.Source.(ErrorCounter); is {
+		return c.Errors()
+	}
+	return nil
 }
 
 // CommittedReport is the ledger of a pipeline that doesn't run, as the store has it.

@@ -23,6 +23,8 @@ var (
 	descStarted    = desc("pipeline_start_time_seconds", "When the run began, in seconds since 1970.", "pipeline")
 	descCheckpoint = desc("pipeline_last_checkpoint_timestamp_seconds", "When a checkpoint was last committed, in seconds since 1970.", "pipeline")
 	descLag        = desc("pipeline_lag", "Bytes (of brokers: messages) that are not committed, where the source knows.", "pipeline")
+	descLagTime    = desc("pipeline_lag_seconds", "How long ago the first record that is not committed got to the broker, where the source knows.", "pipeline")
+	descErrors     = desc("source_errors_total", "Requests of the source to its servers that failed, by kind: connect, lost, timeout, refused.", "pipeline", "kind")
 	descInFlight   = desc("pipeline_in_flight", "Records that were read and have no fate yet.", "pipeline")
 	descRestarts   = desc("pipeline_restarts_total", "Starts after a failure.", "pipeline")
 	descHeld       = desc("sink_held", "Records that the sink holds, not delivered yet.", "pipeline", "sink")
@@ -59,7 +61,7 @@ var (
 )
 
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descState, descRejected, descStarted, descCheckpoint, descLag, descInFlight, descRestarts, descHeld,
+	for _, d := range []*prometheus.Desc{descState, descRejected, descStarted, descCheckpoint, descLag, descLagTime, descErrors, descInFlight, descRestarts, descHeld,
 		descReloads, descPipelines, descProblems, descKeys, descWindows, descWindowSize, descWaterLag, descLate} {
 		ch <- d
 	}
@@ -106,6 +108,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		if s.Lag != nil {
 			gauge(descLag, float64(*s.Lag), s.Pipeline)
+		}
+		if s.LagMillis != nil {
+			gauge(descLagTime, float64(*s.LagMillis)/1000, s.Pipeline)
+		}
+		for kind, n := range s.SourceErrors {
+			counter(descErrors, n, s.Pipeline, kind)
 		}
 		if !s.Known() { // a zero would count as a reset
 			continue

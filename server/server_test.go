@@ -39,7 +39,7 @@ func (f *fake) do(what string) error {
 	return f.err
 }
 func (f *fake) Status() []manager.Status {
-	return []manager.Status{{Pipeline: "default/web", State: manager.Running, Version: "12", Report: pipeline.Report{In: 3, Sinks: []pipeline.SinkReport{{Name: "file", Received: 2}}}}}
+	return []manager.Status{{Pipeline: "default/web", State: manager.Running, Version: "12", LagMillis: new(int64(1500)), SourceErrors: map[string]int64{"refused": 3}, Report: pipeline.Report{In: 3, Sinks: []pipeline.SinkReport{{Name: "file", Received: 2}}}}}
 }
 func (f *fake) Get(name string) (manager.Status, error) {
 	if name != "default/web" {
@@ -179,6 +179,8 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/readyz", nil, 200, `"ok": true`},
 		{"GET", "/metrics", nil, 200, `rsetl_pipeline_state{pipeline="default/web",state="running"} 1`},
 		{"GET", "/metrics", nil, 200, `rsetl_reloads_total{result="ok"} 2`},
+		{"GET", "/metrics", nil, 200, `rsetl_pipeline_lag_seconds{pipeline="default/web"} 1.5`},
+		{"GET", "/metrics", nil, 200, `rsetl_source_errors_total{kind="refused",pipeline="default/web"} 3`},
 		{"GET", "/openapi.json", nil, 200, `"openapi"`},
 		{"GET", "/nothing", nil, 404, ""},
 	} {

@@ -117,7 +117,7 @@ func (a *app) statusTable(all []manager.Status) {
 		}
 		lag := "-"
 		if s.Lag != nil {
-			lag = strconv.FormatInt(*s.Lag, 10)
+			lag = strconv.FormatInt(*s.Lag, 10) + lagTime(s.LagMillis)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Pipeline, s.State, v, s.In, s.Out, s.Filtered, s.Dead, lag, at)
 	}
@@ -132,6 +132,14 @@ func (a *app) statusTable(all []manager.Status) {
 			}
 		}
 	}
+}
+
+// lagTime is how long records wait, behind their number.
+func lagTime(ms *int64) string {
+	if ms == nil || *ms == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s)", (time.Duration(*ms) * time.Millisecond).Round(100*time.Millisecond))
 }
 
 // holdings says what each stateful step holds.

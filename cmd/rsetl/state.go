@@ -86,7 +86,7 @@ func (a *app) cmdStateShow() *cobra.Command {
 				case sp.Done:
 					lag = "done"
 				case sp.Lag != nil:
-					lag = fmt.Sprint(*sp.Lag)
+					lag = fmt.Sprint(*sp.Lag) + lagTime(sp.LagMillis)
 				}
 				fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\n", sp.Split, sp.Path, sp.Epoch, sp.Offset, lag)
 			}

@@ -35,6 +35,7 @@ type Options struct {
 type Client struct {
 	o     Options
 	first atomic.Int32 // the name server that answered last
+	fails failures
 
 	mu     sync.Mutex
 	conns  map[string]*conn
@@ -156,11 +157,18 @@ func (c *Client) pushed(cmd *Command) {
 func (c *Client) call(ctx context.Context, addr string, code int, fields map[string]string, body []byte) (*Command, error) {
 	k, err := c.conn(ctx, addr)
 	if err != nil {
+		c.fails.note(ctx, &c.fails.connect, err)
 		return nil, err
 	}
 	cmd := &Command{Code: code, Lang: "GO", Vers: version, Type: "JSON", Fields: fields, Body: body}
 	c.sign(cmd)
-	return k.call(ctx, cmd)
+	a, err := k.call(ctx, cmd)
+	if err != nil {
+		c.fails.note(ctx, &c.fails.lost, err)
+	} else if !slices.Contains(usual, a.Code) {
+		c.fails.refused.Add(1)
+	}
+	return a, err
 }
 
 // must is call for those whose answer is to be a success.

@@ -174,15 +174,27 @@ func (c *Client) Pull(ctx context.Context, addr, group string, q Queue, s *Subsc
 	return p, nil
 }
 
-// CreateTopic makes a topic at a broker, or changes its queues.
-func (c *Client) CreateTopic(ctx context.Context, addr, topic string, read, write, perm int, attributes string) error {
+// Boot tells a broker's runs apart, and how long this one is up.
+func (c *Client) Boot(ctx context.Context, addr string) (id string, up time.Duration, err error) {
 	ctx, cancel := short(ctx)
 	defer cancel()
-	f := map[string]string{"topic": c.Wrap(topic), "defaultTopic": "TBW102", "readQueueNums": strconv.Itoa(read), "writeQueueNums": strconv.Itoa(write),
-		"perm": strconv.Itoa(perm), "topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
-	if attributes != "" {
-		f["attributes"] = attributes
+	a, err := c.must(ctx, "state of the broker", addr, codeRuntimeInfo, nil, nil)
+	if err != nil {
+		return "", 0, err
 	}
-	_, err := c.must(ctx, "create topic "+topic, addr, codeCreateTopic, f, nil)
-	return err
+	var body struct {
+		Table struct {
+			Boot string `json:"bootTimestamp"`
+			Up   string `json:"runtime"`
+		} `json:"table"`
+	}
+	if err := json.Unmarshal(a.Body, &body); err != nil {
+		return "", 0, fmt.Errorf("state of the broker at %s: %w", addr, err)
+	}
+	// In words, so that no two clocks are compared.
+	var d, h, m, s time.Duration
+	if _, err := fmt.Sscanf(body.Table.Up, "[ %d days, %d hours, %d minutes, %d seconds ]", &d, &h, &m, &s); err != nil {
+		return "", 0, fmt.Errorf("state of the broker at %s: it is up for %q: %w", addr, body.Table.Up, err)
+	}
+	return body.Table.Boot, 24*time.Hour*d + time.Hour*h + time.Minute*m + time.Second*s, nil
 }

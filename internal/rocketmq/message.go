@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
 )
 
 // Message is one message of a pull. Its slices are of the body that was decoded.
@@ -122,8 +123,8 @@ func nextProp(p []byte) (name, value, rest []byte) {
 // ErrTooLong: the body is longer than allowed when decompressed.
 var ErrTooLong = errors.New("too long")
 
-// zlibs and zstds hold decompressors between messages. One of zstds with a concurrency of 1 has no goroutine, so that it may be dropped.
-var zlibs, zstds sync.Pool
+// zlibs, zstds and lz4s hold decompressors between messages. Those of the latter two with a concurrency of 1 have no goroutine, so that they may be dropped.
+var zlibs, zstds, lz4s sync.Pool
 
 // AppendBody appends the body as it was sent, decompressed, at most limit bytes of it. An error tells why it can't be.
 func (m *Message) AppendBody(dst []byte, limit int) ([]byte, error) {
@@ -166,7 +167,16 @@ func (m *Message) AppendBody(dst []byte, limit int) ([]byte, error) {
 		}()
 		r = z
 	case byLZ4:
-		return dst, errors.New("the body is compressed by LZ4, which this version of rsetl does not read; let the producer use zlib or zstd")
+		z, _ := lz4s.Get().(*lz4.Reader) // of frames, whose blocks have 4 MiB at most
+		if z == nil {
+			z = lz4.NewReader(nil)
+		}
+		z.Reset(bytes.NewReader(m.Body))
+		defer func() {
+			z.Reset(nil)
+			lz4s.Put(z)
+		}()
+		r = z
 	default:
 		return dst, fmt.Errorf("the body is compressed in an unknown way (%d)", kind>>8)
 	}

@@ -292,3 +292,57 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 }
+
+// Failures are counted by their kind; what is usual, and what the caller gave up, isn't.
+func TestErrorsAreCounted(t *testing.T) {
+	l, _ := net.Listen("tcp", "127.0.0.1:0")
+	dead := l.Addr().String()
+	l.Close()
+	answers := make(chan int, 1) // below 0: none, 0: the connection is closed
+	addr := server(t, func(nc net.Conn) {
+		r := bufio.NewReader(nc)
+		for {
+			cmd, err := readFrame(r)
+			if err != nil {
+				nc.Close()
+				return
+			}
+			switch code := <-answers; {
+			case code < 0:
+				io.Copy(io.Discard, r) // until the client goes
+				nc.Close()
+				return
+			case code == 0:
+				nc.Close()
+				return
+			default:
+				out, _ := appendFrame(nil, &Command{Code: code, Opaque: cmd.Opaque, Flag: flagAnswer})
+				nc.Write(out)
+			}
+		}
+	})
+	c := New(Options{})
+	call := func(ctx context.Context, addr string, answer int) {
+		answers <- answer
+		if _, ok, _ := c.Offset(ctx, addr, "g", Queue{}); ok {
+			t.Error("no error")
+		}
+	}
+	call(t.Context(), addr, QueryNotFound)
+	call(t.Context(), addr, NoPermission)
+	call(t.Context(), addr, SystemBusy)
+	call(t.Context(), addr, 0)
+	c.Offset(t.Context(), dead, "g", Queue{})
+	c.Offset(t.Context(), dead, "g", Queue{})
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	call(ctx, addr, -1)
+	c.Close()
+	ctx, cancel = context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	call(ctx, addr, -1)
+	c.Close()
+	if got, want := c.Errors(), map[string]int64{"connect": 2, "lost": 1, "timeout": 1, "refused": 2}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}

@@ -17,6 +17,7 @@ const (
 	codeQueryOffset     = 14
 	codeUpdateOffset    = 15
 	codeCreateTopic     = 17
+	codeRuntimeInfo     = 28
 	codeSearchOffset    = 29
 	codeMaxOffset       = 30
 	codeMinOffset       = 31
@@ -28,6 +29,8 @@ const (
 	codeSend            = 310
 	codeSendBatch       = 320
 	codeResetOffsetPush = 220
+	codeCreateUser      = 3001
+	codeCreateACL       = 3006
 )
 
 // Codes of answers.
@@ -35,6 +38,7 @@ const (
 	Success          = 0
 	SystemError      = 1
 	SystemBusy       = 2
+	Unsupported      = 3
 	FlushDiskTimeout = 10
 	SlaveMissing     = 11
 	FlushSlaveLate   = 12
@@ -86,7 +90,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s at %s: answer %d (%s): %s", e.What, e.Addr, e.Code, codeName(e.Code), e.Remark)
 }
 
-var codeNames = map[int]string{SystemError: "system error", SystemBusy: "system busy", FlushDiskTimeout: "flush to disk timed out", SlaveMissing: "no slave is there",
+var codeNames = map[int]string{SystemError: "system error", SystemBusy: "system busy", Unsupported: "request is not supported", FlushDiskTimeout: "flush to disk timed out", SlaveMissing: "no slave is there",
 	FlushSlaveLate: "flush to slave timed out", MessageIllegal: "message is not acceptable", NoPermission: "no permission", TopicMissing: "topic doesn't exist",
 	GroupMissing: "consumer group doesn't exist", FlowControl: "flow control", NotLeaderOfQueue: "the broker doesn't lead the queue"}
 

@@ -575,19 +575,21 @@ const (
 
 // Status is a pipeline as it is now, with its ledgers.
 type Status struct {
-	Pipeline       string     `json:"pipeline"`
-	State          string     `json:"state"`
-	Version        string     `json:"version"` // of what runs, or is to run again
-	File           string     `json:"file"`
-	StartedAt      *time.Time `json:"started_at"`
-	Error          string     `json:"error"`
-	Rejected       *Rejected  `json:"rejected,omitempty"`
-	Note           string     `json:"note,omitempty"`
-	LastCheckpoint *time.Time `json:"last_checkpoint"`
-	NextTry        *time.Time `json:"next_try,omitempty"`
-	Paused         bool       `json:"paused,omitempty"`
-	Restarts       int64      `json:"restarts"`
-	Lag            *int64     `json:"lag,omitempty"`
+	Pipeline       string           `json:"pipeline"`
+	State          string           `json:"state"`
+	Version        string           `json:"version"` // of what runs, or is to run again
+	File           string           `json:"file"`
+	StartedAt      *time.Time       `json:"started_at"`
+	Error          string           `json:"error"`
+	Rejected       *Rejected        `json:"rejected,omitempty"`
+	Note           string           `json:"note,omitempty"`
+	LastCheckpoint *time.Time       `json:"last_checkpoint"`
+	NextTry        *time.Time       `json:"next_try,omitempty"`
+	Paused         bool             `json:"paused,omitempty"`
+	Restarts       int64            `json:"restarts"`
+	Lag            *int64           `json:"lag,omitempty"`
+	LagMillis      *int64           `json:"lag_ms,omitempty"`
+	SourceErrors   map[string]int64 `json:"source_errors,omitempty"`
 	pipeline.Report
 	Splits []pipeline.SplitStatus `json:"splits,omitempty"`
 	known  bool                   // the ledgers are
@@ -620,6 +622,10 @@ func (u *unit) status(splits bool) Status {
 		if lag, ok := n.r.Lag(); ok {
 			s.Lag = &lag
 		}
+		if d, ok := n.r.LagTime(); ok {
+			s.LagMillis = new(d.Milliseconds())
+		}
+		s.SourceErrors = n.r.SourceErrors()
 	} else if last != nil {
 		s.Report, s.known = *last, true
 	}

@@ -3,9 +3,9 @@ package rocketmq
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
@@ -21,6 +21,7 @@ func (s *Source) Committed(ctx context.Context, positions map[*record.Split]reco
 		if q := s.opened[sp.ID]; q != nil && q.split == sp {
 			q.mu.Lock()
 			q.committed = p.Offset
+			q.marks = slices.DeleteFunc(q.marks, func(m mark) bool { return m.last < p.Offset })
 			q.recent = append(q.recent, p.Offset)
 			if len(q.recent) > state.Keep {
 				q.recent = slices.Delete(q.recent, 0, 1)
@@ -38,17 +39,7 @@ func (s *Source) Committed(ctx context.Context, positions map[*record.Split]reco
 	}
 	s.mu.Unlock()
 
-	errs := make([]error, len(due))
-	var wg sync.WaitGroup
-	turns := make(chan struct{}, commits)
-	for i, q := range due {
-		wg.Go(func() {
-			turns <- struct{}{}
-			defer func() { <-turns }()
-			errs[i] = s.tell(ctx, q)
-		})
-	}
-	wg.Wait()
+	err := s.tellAll(ctx, due, false)
 	s.mu.Lock()
 	stopped := s.stopped
 	close(s.tick)
@@ -58,11 +49,64 @@ func (s *Source) Committed(ctx context.Context, positions map[*record.Split]reco
 	if stopped { // the drain's checkpoint: nothing else closes the connection that it made
 		s.client.Close()
 	}
+	return err
+}
+
+// tellAll moves the brokers' offsets of those queues, some at a time.
+func (s *Source) tellAll(ctx context.Context, due []*queue, again bool) error {
+	errs := make([]error, len(due))
+	var wg sync.WaitGroup
+	turns := make(chan struct{}, commits)
+	for i, q := range due {
+		wg.Go(func() {
+			turns <- struct{}{}
+			defer func() { <-turns }()
+			errs[i] = s.tell(ctx, q, again)
+		})
+	}
+	wg.Wait()
 	return errors.Join(errs...)
 }
 
-// tell moves the broker's offset of a queue, unless someone else has.
-func (s *Source) tell(ctx context.Context, q *queue) error {
+// remind tells brokers that were started anew the offsets that they may have forgotten, those of idle queues too. From then on an offset that
+// is behind is an operator's.
+func (s *Source) remind(ctx context.Context) {
+	runs := map[string]string{}
+	for _, addr := range s.brokers() {
+		if b, err := s.boot(ctx, addr); err == nil {
+			runs[addr] = b.id
+		}
+	}
+	s.mu.Lock()
+	opened := slices.Collect(maps.Values(s.opened))
+	s.mu.Unlock()
+	var due []*queue
+	for _, q := range opened {
+		addr, err := s.addr(q)
+		q.mu.Lock()
+		if run := runs[addr]; err == nil && run != "" && run != q.boot && q.told >= 0 && !q.reset && !q.given {
+			due = append(due, q)
+		}
+		q.mu.Unlock()
+	}
+	if err := s.tellAll(ctx, due, true); err != nil && ctx.Err() == nil {
+		s.log.Debug("remind a broker of offsets", "err", err) // the next turn tries again
+	}
+}
+
+// tell moves the broker's offset of a queue, unless someone else has. again: it was told that before. After a checkpoint it is told also
+// where the queue is being given up: its next owner waits for that.
+func (s *Source) tell(ctx context.Context, q *queue, again bool) error {
+	q.telling.Lock()
+	defer q.telling.Unlock()
+	if again {
+		s.mu.Lock()
+		released := q.split == nil
+		s.mu.Unlock()
+		if released { // someone else tells its offset now
+			return nil
+		}
+	}
 	addr, err := s.addr(q)
 	if err != nil {
 		return err
@@ -71,10 +115,13 @@ func (s *Source) tell(ctx context.Context, q *queue) error {
 	if err != nil {
 		return err
 	}
+	boot, err := s.boot(ctx, addr)
+	if err != nil {
+		return err
+	}
 	q.mu.Lock()
 	to := q.committed
-	// A broker that is killed forgets the offsets of the last seconds: what is back after a new connection is no reset.
-	forgot := at < to && s.client.Connected(addr).After(q.toldAt)
+	forgot := boot.id != q.boot
 	foreign := has && at != q.told && at != to && (at > to || at < q.recent[0] && !forgot)
 	if foreign {
 		q.told = to // nothing is told until the queue is taken anew
@@ -90,20 +137,7 @@ func (s *Source) tell(ctx context.Context, q *queue) error {
 		return err
 	}
 	q.mu.Lock()
-	q.told, q.toldAt = to, time.Now()
+	q.told, q.boot = to, boot.id
 	q.mu.Unlock()
 	return nil
-}
-
-// Lag gives the messages behind a split's committed position.
-func (s *Source) Lag(sp *state.Split) (n int64, ok bool) {
-	s.mu.Lock()
-	q := s.opened[sp.ID]
-	s.mu.Unlock()
-	if q == nil {
-		return 0, false
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return max(0, q.end-sp.Position().Offset), true
 }

@@ -43,15 +43,17 @@ One message is one record: its body is the field ` + "`message`" + `. Metadata: 
 Where a queue begins: at the position of the last checkpoint; where the broker's offset is ahead of it (another instance had the queue, or an operator moved
 the offset forward), there; where the broker's offset is before the last 16 committed positions, an operator has set it back: reading begins there, in a new
 epoch, so that transactional sinks take the messages again. Within the last 16 it can't be told from a lost commit and counts as one; ` + "`rsetl state reset`" + ` is the way then. A broker that is killed forgets
-the offsets of its last seconds: a queue that is taken right after that, and that had few commits since it was taken before, may count as set back and be read again. Where there is neither, ` + "`start`" + ` says.
+the offsets of its last seconds. So where the broker has been started since the instance last had the queue, and less than a minute ago, an offset that is far behind counts as
+forgotten and is written over: set offsets back a minute after a broker's start or later. Where there is neither, ` + "`start`" + ` says.
 
 A pipeline with windows or other state by keys takes its group alone: an instance that finds another member refuses to run. With several
-instances on one transactional sink, one that never had a queue can't tell that its offset was set back: give the source another ` + "`id`" + ` together with such a reset.
+instances on one transactional sink, one that never had a queue can't tell that its offset was set back: the sink skips what its position covers. Let one that had the queue run when you
+set the offset back, or give the source another ` + "`id`" + ` with it.
 
 The filter is sent with each read and tags are compared again here, so instances of one group with different filters don't lose messages to
 each other's subscriptions; but what one of them skips is skipped for the group. Give a changed filter a new group where that matters.
 
-Dead letters: bodies compressed in ways that rsetl doesn't read (LZ4), or longer than ` + "`max_message`" + `; batches of unknown form. Batches that the broker stores as one (batch topics) are unwrapped, each
+Dead letters: bodies compressed in other ways than zlib, LZ4 and zstd, damaged ones, and those longer than ` + "`max_message`" + `; batches of unknown form. Batches that the broker stores as one (batch topics) are unwrapped, each
 message with its offset. Static topics (logical queues) are refused. A message from rsetl's own sink that is there a second time is dropped and counted as filtered.`
 
 // Topic is one of the topics.

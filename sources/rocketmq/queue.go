@@ -28,13 +28,15 @@ type queue struct {
 	origin origins
 	target int64 // with once: where it ended at the start
 
+	telling   sync.Mutex // held while the broker's offset is moved
 	mu        sync.Mutex
-	sent      int64 // End of the last batch sent
-	committed int64 // by the last checkpoint
-	told      int64 // the broker's offset as it was last seen or set; -1: it has none
-	toldAt    time.Time
+	sent      int64                   // End of the last batch sent
+	committed int64                   // by the last checkpoint
+	told      int64                   // the broker's offset as it was last seen or set; -1: it has none
+	boot      string                  // of the broker that was last told, see boot.id
 	recent    []int64                 // committed positions, the oldest first
 	end       int64                   // the offset that the queue's next message gets, as last heard
+	marks     []mark                  // of what was read and isn't committed
 	given     bool                    // revoked: the broker's offset is someone else's, too
 	reset     bool                    // the broker's offset was moved by someone else: begin anew
 	interrupt context.CancelCauseFunc // ends the read under way
@@ -162,11 +164,20 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 	id := s.splitID(q)
 	var at, first, next int64
 	var has bool
+	var now boot
 	err := s.retry(ctx, q, func(addr string) (err error) {
 		if at, has, err = s.client.Offset(ctx, addr, s.cfg.Group, q.Queue); err != nil {
 			return err
 		}
+		if now, err = s.boot(ctx, addr); err != nil {
+			return err
+		}
 		first, next, err = s.client.Bounds(ctx, addr, q.Queue)
+		if rocketmq.IsCode(err, rocketmq.NoPermission) { // who may read may not ask for these, but every answer to a read has them
+			var p rocketmq.Pulled
+			p, err = s.client.Pull(ctx, addr, s.cfg.Group, q.Queue, &q.topic.sub, 0, 1, 1, 0)
+			first, next = p.First, p.End
+		}
 		return err
 	})
 	if err != nil {
@@ -193,6 +204,14 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 	case at > own:
 		start = at
 	case at < st.Recent[0].Offset:
+		before := st.Meta["boot"]
+		if q.boot != "" { // it was taken by this run, and was moved
+			before = q.boot
+		}
+		if now.may(before) {
+			s.log.Warn("the broker has just started and its offset of a queue is far behind; that counts as forgotten", "queue", q.String(), "position", own, "offset", at)
+			break
+		}
 		start, anew = at, true
 	}
 	var gone int64
@@ -217,17 +236,20 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 		st.Recent = []record.Position{{Offset: start}}
 		from = start
 	}
+	if now.known {
+		st.Meta = map[string]string{"group": s.cfg.Group, "boot": now.id}
+	}
 	sp, err := s.out.Open(ctx, st)
 	if err != nil {
 		return err
 	}
 	q.mu.Lock()
-	q.sent, q.committed, q.end, q.told, q.toldAt, q.reset = from, from, next, -1, time.Now(), false
+	q.sent, q.committed, q.end, q.told, q.boot, q.reset = from, from, next, -1, now.id, false
 	q.target = next
 	if has {
 		q.told = at
 	}
-	q.recent = q.recent[:0]
+	q.recent, q.marks = q.recent[:0], nil
 	for _, p := range st.Recent {
 		q.recent = append(q.recent, p.Offset)
 	}
@@ -240,7 +262,8 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 	if gone > 0 {
 		s.out.Lost(q.split, gone, fmt.Sprintf("%d messages were removed by the broker before they were read (the number stands for bytes)", gone))
 	}
-	if !has { // so that another instance that takes the queue begins here too
+	lost := has && known && start == own && at < own
+	if !has || lost { // so that another instance that takes the queue begins here too, though no message comes before
 		err := s.retry(ctx, q, func(addr string) error { return s.client.SetOffset(ctx, addr, s.cfg.Group, q.Queue, start) })
 		if err != nil {
 			return err
@@ -303,6 +326,7 @@ func (s *Source) settle(ctx context.Context, q *queue) error {
 
 // release tells the runner that no batch of the split comes any more.
 func (s *Source) release(q *queue) {
+	q.telling.Lock()
 	s.mu.Lock()
 	sp := q.split
 	if s.opened[sp.ID] == q {
@@ -310,6 +334,7 @@ func (s *Source) release(q *queue) {
 	}
 	q.split = nil
 	s.mu.Unlock()
+	q.telling.Unlock()
 	s.out.Idle(sp, true)
 	s.out.Finish(sp, false)
 }

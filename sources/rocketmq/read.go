@@ -124,6 +124,12 @@ func findSlots(t *record.Table) slots {
 
 // batch makes a batch of what was read and sends it.
 func (s *Source) batch(ctx context.Context, q *queue, bodies [][]byte, size int, from, to int64) error {
+	var first rocketmq.Message
+	if len(bodies) > 0 {
+		if _, err := rocketmq.Next(bodies[0], &first); err == nil { // before the wait for memory, which may be long
+			q.note(from, first.Stored)
+		}
+	}
 	b, err := s.out.Batch(ctx, q.split, 2*size+1024)
 	if err != nil {
 		return err

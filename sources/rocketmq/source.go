@@ -49,9 +49,10 @@ type Source struct {
 	opened   map[string]*queue         // by split id: what Committed and Lag are about
 	routes   map[string]*rocketmq.Route
 	troubles map[string]error
-	tick     chan struct{} // closed and replaced by each Committed
-	last     time.Time     // the last Committed, or when there was nothing to commit
-	stopped  bool          // Run has returned
+	boots    map[string]boot // by the broker's address
+	tick     chan struct{}   // closed and replaced by each Committed
+	last     time.Time       // the last Committed, or when there was nothing to commit
+	stopped  bool            // Run has returned
 	aborted  bool
 }
 
@@ -84,9 +85,12 @@ func (s *Source) Run(ctx context.Context, out sources.Output) error {
 	if err != nil {
 		return err
 	}
-	s.client, s.out = client, out
+	s.mu.Lock()
+	s.client = client
+	s.mu.Unlock()
+	s.out = out
 	s.slots = findSlots(s.table)
-	s.routes, s.joined = map[string]*rocketmq.Route{}, map[string]bool{}
+	s.routes, s.joined, s.boots = map[string]*rocketmq.Route{}, map[string]bool{}, map[string]boot{}
 	s.mu.Lock()
 	s.tick, s.last = make(chan struct{}), time.Now()
 	s.mu.Unlock()
@@ -142,6 +146,7 @@ func (s *Source) turn(ctx context.Context) error {
 		}
 	}
 	s.heartbeats(ctx)
+	s.remind(ctx)
 	return s.rebalance(ctx)
 }
 

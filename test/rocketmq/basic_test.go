@@ -163,7 +163,12 @@ func put(t testing.TB, c *services.Cluster, topic string, n int) {
 		batches[i%len(batches)] = rocketmq.AppendInner(batches[i%len(batches)], 0, []byte(fmt.Sprint("message ", i)), nil)
 	}
 	for i, q := range r.Write {
-		if err := c.Client.SendBatch(t.Context(), r.Masters[q.Broker], q, batches[i]); err != nil {
+		err := c.Client.SendBatch(t.Context(), r.Masters[q.Broker], q, batches[i])
+		for try := 0; try < 20 && rocketmq.IsCode(err, rocketmq.SystemBusy); try++ { // it didn't take them in time
+			time.Sleep(100 * time.Millisecond)
+			err = c.Client.SendBatch(t.Context(), r.Masters[q.Broker], q, batches[i])
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,25 +239,48 @@ func TestMixedGroup(t *testing.T) {
 // Messages of the Java client: one by one, as lists, long ones (which it compresses), and lists in a batch topic, which a broker stores as one.
 func TestJavaProducer(t *testing.T) {
 	c := services.RocketMQ(t)
-	for _, k := range []struct {
-		attributes        string
-		n, batch, padding int
-	}{{"", 300, 1, 0}, {"", 300, 10, 0}, {"", 40, 1, 20000}, {"+queue.type=BatchCQ", 200, 10, 0}} {
-		topic, dir := c.TopicWith(t, 2, k.attributes), t.TempDir()
-		c.Java(t, topic, k.n, k.batch, k.padding)
+	type run struct {
+		attributes string
+		flag       int32 // of the messages
+		services.JavaRun
+	}
+	runs := []run{{"", 0, services.JavaRun{N: 300, Batch: 1, Compression: "ZLIB"}}, {"", 0, services.JavaRun{N: 300, Batch: 10, Compression: "ZLIB"}},
+		{"", 1 | 3<<8, services.JavaRun{N: 40, Batch: 1, Padding: 20000, Compression: "ZLIB"}}, {"", 1 | 1<<8, services.JavaRun{N: 40, Batch: 1, Padding: 20000, Compression: "LZ4"}},
+		{"", 1 | 2<<8, services.JavaRun{N: 40, Batch: 1, Padding: 20000, Compression: "ZSTD"}},
+		{"+queue.type=BatchCQ", -1, services.JavaRun{N: 200, Batch: 10, Compression: "ZLIB"}}}
+	var jobs []services.JavaRun
+	for i := range runs {
+		runs[i].Topic = c.TopicWith(t, 2, runs[i].attributes)
+		jobs = append(jobs, runs[i].JavaRun)
+	}
+	c.Java(t, jobs...)
+	for _, k := range runs {
+		dir := t.TempDir()
+		if k.flag >= 0 {
+			r := c.Route(t, k.Topic, 4)
+			sub := rocketmq.Subscription{Topic: k.Topic, Kind: "TAG", Filter: "*"}
+			p, err := c.Client.Pull(t.Context(), r.Masters[r.Read[0].Broker], "rsetl_check", r.Read[0], &sub, 0, 1, 1<<20, 0)
+			var m rocketmq.Message
+			if err == nil {
+				_, err = rocketmq.Next(p.Body, &m)
+			}
+			if err != nil || m.SysFlag&0x701 != k.flag {
+				t.Errorf("%+v: flag %x: %v", k, m.SysFlag, err)
+			}
+		}
 		out := filepath.Join(dir, "out")
-		once(t, dir, source(c, services.Unique("g"), topic, "")+unindent(`
+		once(t, dir, source(c, services.Unique("g"), k.Topic, "")+unindent(`
 steps: [{set: {n: "@properties['n']", k: '@keys'}}]
 sinks: [{file: {path: `+out+`}}]`))
 		seen := map[string]bool{}
 		for _, r := range lines(t, out) {
 			n := fmt.Sprint(r["n"])
-			if r["message"] != "java "+n+" "+strings.Repeat("x", k.padding) || r["k"] != "k"+n {
+			if r["message"] != "java "+n+" "+strings.Repeat("x", k.Padding) || r["k"] != "k"+n {
 				t.Fatalf("%+v: %.80v", k, r)
 			}
 			seen[n] = true
 		}
-		if rows := len(lines(t, out)); rows != k.n || len(seen) != k.n {
+		if rows := len(lines(t, out)); rows != k.N || len(seen) != k.N {
 			t.Errorf("%+v: %d rows, %d different", k, rows, len(seen))
 		}
 	}

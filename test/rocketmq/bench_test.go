@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,10 +16,14 @@ import (
 	"github.com/apache/rocketmq-client-go/v2/consumer"
 	"github.com/apache/rocketmq-client-go/v2/primitive"
 
+	"github.com/rsetl/rsetl/internal/rocketmq"
 	"github.com/rsetl/rsetl/test/services"
 )
 
-var benchMessages = flag.Int("bench-messages", 400_000, "messages of the benchmarks")
+var (
+	benchMessages = flag.Int("bench-messages", 400_000, "messages of the benchmarks")
+	benchBacklog  = flag.Int("backlog", 1_000_000, "messages that wait in BenchmarkBacklog")
+)
 
 // Run with -bench . -benchtime 1x -run '^$'.
 
@@ -106,4 +111,90 @@ func BenchmarkSink(b *testing.B) {
 			b.ReportMetric(float64(n)/time.Since(begin).Seconds(), "messages/s")
 		}
 	})
+}
+
+// BenchmarkBacklog reads what has been waiting, of small messages, at a broker whose data is gone afterwards: the process stays under 128 MiB,
+// however many they are.
+func BenchmarkBacklog(b *testing.B) {
+	c := services.RocketMQ(b).Secured(b, "c")
+	topic := c.Topic(b, 8)
+	n := *benchBacklog
+	fill(b, c, topic, n)
+	for end := time.Now().Add(5 * time.Minute); ; time.Sleep(200 * time.Millisecond) { // the broker's index of the queues comes later
+		if _, ends := offsets(b, c, "rsetl_none", topic); ends == int64(n) {
+			break
+		} else if time.Now().After(end) {
+			b.Fatal(ends)
+		}
+	}
+	for _, sink := range []string{"'null': {}", "file: {path: OUT}"} {
+		b.Run(strings.Trim(strings.Split(sink, ":")[0], "'"), func(b *testing.B) {
+			for range b.N {
+				dir := b.TempDir()
+				yaml := strings.Replace(source(c, services.Unique("g"), topic, ""), "group:", "access_key: key-c, secret_key: secret-of-c, group:", 1)
+				begin := time.Now()
+				p := start(b, dir, yaml+"sinks: [{"+strings.Replace(sink, "OUT", filepath.Join(dir, "out"), 1)+"}]\n", "--once")
+				peak := 0
+				for over := false; !over; {
+					select {
+					case <-p.done:
+						over = true
+					case <-time.After(100 * time.Millisecond):
+						peak = max(peak, resident(p.cmd.Process.Pid))
+					}
+				}
+				took := time.Since(begin)
+				text := p.output()
+				if p.err != nil || !strings.Contains(text, fmt.Sprintf("in %d ", n)) {
+					b.Fatal(p.err, text)
+				}
+				b.ReportMetric(float64(n)/took.Seconds(), "messages/s")
+				b.ReportMetric(float64(peak)/(1<<20), "MiB")
+				if peak > 128<<20 {
+					b.Errorf("%d MiB with %d messages waiting", peak>>20, n)
+				}
+			}
+		})
+	}
+}
+
+// resident is the memory that a process has, in bytes; 0 where it is gone.
+func resident(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	var size, pages int
+	if _, err2 := fmt.Sscan(string(text), &size, &pages); err != nil || err2 != nil {
+		return 0
+	}
+	return pages * os.Getpagesize()
+}
+
+// fill sends n small messages, in long batches to all queues at a time.
+func fill(b *testing.B, c *services.Cluster, topic string, n int) {
+	r := c.Route(b, topic, 8)
+	var wg sync.WaitGroup
+	for i, q := range r.Write {
+		wg.Go(func() {
+			const size = 4000
+			var batch []byte
+			for at := i; at < n; at += len(r.Write) {
+				batch = rocketmq.AppendInner(batch, 0, fmt.Appendf(nil, "small message %d", at), nil)
+				if at+len(r.Write) < n && len(batch) < size*40 {
+					continue
+				}
+				for try := 0; ; try++ {
+					err := c.Client.SendBatch(b.Context(), r.Masters[q.Broker], q, batch)
+					if err == nil {
+						break
+					}
+					if try == 100 {
+						b.Error(err)
+						return
+					}
+					time.Sleep(100 * time.Millisecond) // the broker is busy
+				}
+				batch = batch[:0]
+			}
+		})
+	}
+	wg.Wait()
 }

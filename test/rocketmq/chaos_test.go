@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,10 +19,8 @@ import (
 
 var (
 	chaosMessages = flag.Int("messages", 60_000, "messages of the chaos run")
-	chaosKills    = flag.Int("kills", 6, "instances killed in the chaos run")
-	// A broker that is killed forgets offsets of its last seconds; a queue that is taken right then, after few commits, may be
-	// read again as after an operator's reset. Until that is told apart, brokers are killed in the long run only.
-	chaosRestarts = flag.Int("restarts", 0, "broker restarts in the chaos run")
+	chaosKills    = flag.Int("kills", 4, "instances killed in the chaos run")
+	chaosRestarts = flag.Int("restarts", 1, "broker restarts in the chaos run")
 	chaosSeed     = flag.Uint64("seed", 0, "of the chaos run; 0: by the time")
 )
 
@@ -71,6 +70,21 @@ func (f *fleet) take(i int) *process {
 	p := f.procs[i]
 	delete(f.procs, i)
 	return p
+}
+
+// stop ends an instance. One that has just lost a queue before it could commit ends with an error, as it may at any other time.
+func (f *fleet) stop(i int) {
+	p := f.take(i)
+	await(f.t, time.Minute, "a running instance", func() bool {
+		return p.ended() || strings.Contains(p.output(), "members of the consumer group")
+	})
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	if p.end(f.t) != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ends.Add(1)
+		f.logs = append(f.logs, tail(p.output(), 3))
+	}
 }
 
 func (f *fleet) kill(i int) {
@@ -137,7 +151,7 @@ steps: [{set: {b: '@broker', q: '@queue', o: '@offset'}}]
 sinks: [{file: {path: %s/out%d}}]`, dir, i))
 		},
 		rows: func() (out []result) {
-			for i := range 3 {
+			for i := range 4 {
 				for _, l := range lines(t, fmt.Sprintf("%s/out%d", dir, i)) {
 					r := result{queue: rocketmq.Queue{Topic: topic, Broker: l["b"].(string)}, message: l["message"].(string)}
 					fmt.Sscan(fmt.Sprint(l["q"], " ", l["o"]), &r.queue.ID, &r.offset)
@@ -148,7 +162,7 @@ sinks: [{file: {path: %s/out%d}}]`, dir, i))
 		}})
 }
 
-// chaos lets instances of one group come, go and be killed, and kills a broker and starts it again, while messages come.
+// chaos lets instances of one group come, go and be killed (one, then four, then two), and kills brokers and starts them again, while messages come.
 func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 	seed := *chaosSeed
 	if seed == 0 {
@@ -171,29 +185,35 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 	samples := 0
 	go func() {
 		defer close(sampled)
+		wait := 300 * time.Millisecond
 		for to.ahead != nil {
 			select {
 			case <-stop:
 				return
-			case <-time.After(300 * time.Millisecond):
+			case <-time.After(wait):
 			}
+			begin := time.Now()
 			if ahead := to.ahead(); ahead != "" {
 				t.Errorf("%s", ahead)
 				return
 			}
 			samples++
+			wait = max(wait, 3*time.Since(begin)) // counting many rows takes a while
 		}
 	}()
 	t.Cleanup(func() { f.mu.Lock(); defer f.mu.Unlock(); f.over = true })
 	f.start(0)
 	pause := func() { time.Sleep(time.Duration(500+rnd.IntN(2500)) * time.Millisecond) }
 	pause()
-	f.start(1)
-	f.start(2)
+	for i := 1; i < 4; i++ {
+		f.start(i)
+	}
 	var restarts sync.WaitGroup
-	for k := range max(*chaosKills, *chaosRestarts, 1) {
+	defer restarts.Wait() // other tests want the broker
+	turns := max(*chaosKills, *chaosRestarts, 1)
+	for k := range turns {
 		pause()
-		if k < *chaosRestarts {
+		if k**chaosRestarts/turns != (k+1)**chaosRestarts/turns { // evenly among the kills
 			which := []string{"a", "b"}[rnd.IntN(2)]
 			restarts.Wait()
 			restarts.Go(func() {
@@ -203,7 +223,7 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 			})
 		}
 		if k < *chaosKills {
-			i := rnd.IntN(3)
+			i := rnd.IntN(4)
 			f.kill(i)
 			if rnd.IntN(2) == 0 {
 				pause()
@@ -211,7 +231,8 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 			f.start(i)
 		}
 	}
-	f.take(2).stop(t)
+	f.stop(3)
+	f.stop(2)
 	restarts.Wait()
 	<-produced
 	want := contents(t, c, topic)
@@ -223,7 +244,7 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 	close(stop)
 	<-sampled
 	for i := range 2 {
-		f.take(i).stop(t)
+		f.stop(i)
 	}
 	n, twice := 0, 0
 	got := map[string]bool{}
@@ -297,7 +318,12 @@ func aheadOfTable(t *testing.T, c *services.Cluster, db *sql.DB, group, topic st
 // contents are the topic's messages by queue and offset, read without a group.
 func contents(t testing.TB, c *services.Cluster, topic string) map[string]string {
 	t.Helper()
-	r := c.Route(t, topic, 16)
+	return contentsOf(t, c, topic, 16)
+}
+
+func contentsOf(t testing.TB, c *services.Cluster, topic string, queues int) map[string]string {
+	t.Helper()
+	r := c.Route(t, topic, queues)
 	out := map[string]string{}
 	sub := rocketmq.Subscription{Topic: topic, Kind: "TAG", Filter: "*"}
 	for _, q := range r.Read {

@@ -136,6 +136,15 @@ func start(t testing.TB, dir, yaml string, args ...string) *process {
 	return p
 }
 
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // end waits for the process's end.
 func (p *process) end(t testing.TB) error {
 	t.Helper()

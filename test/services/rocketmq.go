@@ -95,6 +95,18 @@ func (c *Cluster) Broker(t testing.TB, verb, which string) {
 	c.script(t, "broker", verb, which)
 }
 
+// Secured starts the broker c or d, which is a cluster of its own with access control, and removes it at the test's end. Its client has
+// the superuser's keys. The name server is the one of all clusters.
+func (c *Cluster) Secured(t testing.TB, which string) *Cluster {
+	t.Helper()
+	t.Cleanup(func() { c.script(t, "broker", "remove", which) })
+	lines := strings.Fields(c.script(t, "broker", "start", which))
+	s := &Cluster{NameServer: c.NameServer, Brokers: lines[len(lines)-1:]}
+	s.Client = rocketmq.New(rocketmq.Options{NameServers: []string{s.NameServer}, AccessKey: "key-" + which, SecretKey: "secret-of-" + which})
+	t.Cleanup(s.Client.Close)
+	return s
+}
+
 // Admin runs RocketMQ's admin tool.
 func (c *Cluster) Admin(t testing.TB, args ...string) string {
 	t.Helper()
@@ -113,8 +125,19 @@ func (c *Cluster) script(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// Java sends n messages "java I PADDING" with RocketMQ's Java client, in lists of that length; 1: one by one.
-func (c *Cluster) Java(t testing.TB, topic string, n, batch, padding int) {
+// JavaRun is n messages "java I PADDING" to a topic, in lists of that length; 1: one by one. Long ones are compressed by ZLIB, LZ4 or ZSTD.
+type JavaRun struct {
+	Topic             string
+	N, Batch, Padding int
+	Compression       string
+}
+
+// Java sends with RocketMQ's Java client.
+func (c *Cluster) Java(t testing.TB, runs ...JavaRun) {
 	t.Helper()
-	c.script(t, "produce", topic, strconv.Itoa(n), strconv.Itoa(batch), strconv.Itoa(padding))
+	args := []string{"produce"}
+	for _, r := range runs {
+		args = append(args, r.Topic, strconv.Itoa(r.N), strconv.Itoa(r.Batch), strconv.Itoa(r.Padding), r.Compression)
+	}
+	c.script(t, args...)
 }
