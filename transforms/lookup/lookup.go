@@ -2,6 +2,7 @@
 package lookup
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"time"
@@ -148,6 +149,7 @@ type step struct {
 	msg    string
 	buf    []byte
 	fold   []byte
+	vals   []record.Value
 }
 
 func (s *step) Apply(b *record.Batch) {
@@ -168,7 +170,8 @@ func (s *step) one(i int) record.Outcome {
 		b.Fail(i, s.msg)
 		return record.Failed
 	}
-	row := int32(-1)
+	var row found
+	ok := false
 	if !v.IsNull() {
 		s.buf = b.AppendPlain(s.buf[:0], v)
 		key := s.buf
@@ -176,21 +179,25 @@ func (s *step) one(i int) record.Outcome {
 			s.fold = letters.Append(s.fold[:0], key, "lowercase")
 			key = s.fold
 		}
-		if n, ok := s.table.rows[string(key)]; ok {
-			row = n
-		}
+		row, ok = s.table.rows.get(key)
 	}
-	if row < 0 {
+	if !ok {
 		return s.missing(i)
 	}
-	r := &s.table.list[row]
-	if r.single {
-		s.put(i, r.cells[0].value(b))
+	vs, err := record.DecodeValues(b, row.values, row.n, s.vals[:0])
+	if err != nil {
+		panic(fmt.Sprintf("lookup: a row of its own can't be read: %v", err))
+	}
+	s.vals = vs
+	if row.single {
+		s.put(i, vs[0])
 		return record.Keep
 	}
 	s.found.Begin()
-	for k := range r.cells {
-		s.found.AddObject(s.table.columns[r.cells[k].column], r.cells[k].value(b))
+	for _, v := range vs {
+		c, w := binary.Uvarint(row.columns)
+		row.columns = row.columns[w:]
+		s.found.AddObject(s.table.columns[c], v)
 	}
 	s.found.Put(i)
 	return record.Keep

@@ -1,8 +1,11 @@
 package lookup
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -104,11 +107,92 @@ func FuzzTable(f *testing.F) {
 		k.Target.Name = "t"
 		if tab, err := k.parse(format, []byte(data)); err == nil {
 			b := record.NewBatch(record.NewTable())
-			for i := range tab.list {
-				for c := range tab.list[i].cells {
-					b.AppendJSON(nil, tab.list[i].cells[c].value(b))
+			for _, at := range tab.rows.at {
+				key, _ := text(tab.rows.data[at:])
+				row, ok := tab.rows.get(key)
+				if !ok {
+					t.Fatalf("%q is not found", key)
+				}
+				vs, err := record.DecodeValues(b, row.values, row.n, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, v := range vs {
+					b.AppendJSON(nil, v)
 				}
 			}
 		}
 	})
+}
+
+// TestManyRows: each of many rows is found, the last of those with one key counts, and memory is about the file's.
+func TestManyRows(t *testing.T) {
+	const n = 300_000
+	var text strings.Builder
+	text.WriteString("id,name,team\n")
+	for i := range n {
+		fmt.Fprintf(&text, "%d,name of %d,team %d\n", i, i, i%7)
+	}
+	text.WriteString("77,another,x\n")
+	size := text.Len()
+	k := &Config{Separator: ","}
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	data := []byte(text.String())
+	before := heap()
+	tab, err := k.parse("csv", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if used := heap() - before; used > 3*int64(size) {
+		t.Errorf("%d bytes for a file of %d", used, size)
+	}
+	b := record.NewBatch(record.NewTable())
+	for _, i := range []int{0, 1, 76, 77, 4711, n - 1} {
+		row, ok := tab.rows.get([]byte(fmt.Sprint(i)))
+		if !ok {
+			t.Fatalf("%d is not found", i)
+		}
+		vs, err := record.DecodeValues(b, row.values, row.n, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("name of %d, team %d", i, i%7)
+		if i == 77 {
+			want = "another, x"
+		}
+		if got := string(b.Bytes(vs[0])) + ", " + string(b.Bytes(vs[1])); got != want {
+			t.Errorf("%d: %s", i, got)
+		}
+	}
+	if _, ok := tab.rows.get([]byte(fmt.Sprint(n))); ok {
+		t.Error("one more is found")
+	}
+	runtime.KeepAlive(data)
+}
+
+func BenchmarkLookup(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "t.csv")
+	var text strings.Builder
+	text.WriteString("id,name,team\n")
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "%d,name of %d,team %d\n", i, i, i%7)
+	}
+	put(b, path, text.String())
+	s := steptest.New(b, "lookup: {field: f, target: o, file: "+path+"}", steptest.Options{})
+	slot := s.Table.Slot("f")
+	st, batch := s.Maker(), record.NewBatch(s.Table)
+	for b.Loop() {
+		batch.Reset()
+		for i := range 100 {
+			v := batch.PutString(strconv.Itoa(i * 97))
+			batch.Set(batch.Add(record.Position{}, v), slot, v)
+		}
+		st.Apply(batch)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/record")
 }

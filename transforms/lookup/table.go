@@ -21,8 +21,7 @@ import (
 // table is what a file holds. It is not changed once it is loaded.
 type table struct {
 	columns [][]byte
-	rows    map[string]int32 // number in list
-	list    []row
+	rows    rows
 }
 
 type row struct {
@@ -70,10 +69,11 @@ func formatOf(path string) string {
 }
 
 func (k *Config) dictionary() *table {
-	t := &table{rows: map[string]int32{}}
+	t := &table{rows: newRows()}
 	for _, e := range k.Dictionary {
 		k.add(t, e.Key, row{single: true, cells: []cell{{text: e.Value}}})
 	}
+	t.rows.done()
 	return t
 }
 
@@ -81,8 +81,7 @@ func (k *Config) add(t *table, key string, r row) {
 	if k.IgnoreCase {
 		key = string(letters.Append(nil, []byte(key), "lowercase"))
 	}
-	t.rows[key] = int32(len(t.list))
-	t.list = append(t.list, r)
+	t.rows.put(key, r)
 }
 
 // load reads a file.
@@ -102,11 +101,17 @@ func (k *Config) load(path string) (*table, error) {
 	return k.parse(formatOf(path), bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
 }
 
-func (k *Config) parse(format string, data []byte) (*table, error) {
+func (k *Config) parse(format string, data []byte) (t *table, err error) {
 	if format == "json" {
-		return k.json(data)
+		t, err = k.json(data)
+	} else {
+		t, err = k.csv(format, data)
 	}
-	return k.csv(format, data)
+	if err != nil {
+		return nil, err
+	}
+	t.rows.done()
+	return t, nil
 }
 
 func (k *Config) csv(format string, data []byte) (*table, error) {
@@ -130,7 +135,7 @@ func (k *Config) csv(format string, data []byte) (*table, error) {
 			return nil, fmt.Errorf("there is no column %q; there are: %s", k.Key, strings.Join(head, ", "))
 		}
 	}
-	t := &table{rows: map[string]int32{}}
+	t := &table{rows: newRows()}
 	var take []int
 	for i, name := range head {
 		t.columns = append(t.columns, []byte(name))
@@ -153,9 +158,9 @@ func (k *Config) csv(format string, data []byte) (*table, error) {
 		}
 		r := row{cells: make([]cell, len(take))}
 		for n, i := range take {
-			r.cells[n] = cell{column: int32(i), text: strings.Clone(rec[i])}
+			r.cells[n] = cell{column: int32(i), text: rec[i]}
 		}
-		k.add(t, strings.Clone(rec[key]), r)
+		k.add(t, rec[key], r)
 	}
 }
 
@@ -170,7 +175,7 @@ type jsonReader struct {
 }
 
 func (k *Config) json(data []byte) (*table, error) {
-	r := &jsonReader{k: k, d: json.NewDecoder(bytes.NewReader(data)), t: &table{rows: map[string]int32{}}, columns: map[string]int32{}}
+	r := &jsonReader{k: k, d: json.NewDecoder(bytes.NewReader(data)), t: &table{rows: newRows()}, columns: map[string]int32{}}
 	r.d.UseNumber()
 	if err := r.file(); err != nil {
 		return nil, fmt.Errorf("at byte %d: %w", r.d.InputOffset(), err)
