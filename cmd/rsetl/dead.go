@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rsetl/rsetl/deadletter"
+	"github.com/rsetl/rsetl/pipeline"
+	"github.com/rsetl/rsetl/pipeline/manager"
+	"github.com/rsetl/rsetl/server"
 )
 
 func (a *app) cmdDead() *cobra.Command {
@@ -42,11 +47,7 @@ func (a *app) cmdDeadList() *cobra.Command {
 		Example: "  rsetl dead list web-errors --limit 5\n  rsetl dead list web-errors --sink mysql --reason 'too long' --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			cl, err := t.client()
-			if err != nil {
-				return err
-			}
-			d, err := cl.Dead(cmd.Context(), args[0], &f, limit)
+			d, err := t.dead(cmd.Context(), args[0], &f, limit)
 			if err != nil {
 				return failed(err)
 			}
@@ -82,6 +83,33 @@ func (a *app) cmdDeadList() *cobra.Command {
 	c.Flags().IntVar(&limit, "limit", limit, "how many, at most 10000")
 	c.Flags().BoolVar(&asJSON, "json", false, "print whole letters as JSON, one a line")
 	return c
+}
+
+// dead reads a pipeline's letters, from the daemon, or from the state directory where none runs.
+func (t *target) dead(ctx context.Context, name string, f *deadletter.Filter, limit int) (d server.Dead, err error) {
+	store, err := t.offline()
+	if err != nil {
+		return d, err
+	}
+	if store == nil {
+		cl, err := t.client()
+		if err != nil {
+			return d, err
+		}
+		return cl.Dead(ctx, name, f, limit)
+	}
+	defer store.Close()
+	name = fullName(name)
+	path := manager.Letters(t.StateDir, name)
+	if all, err := deadletter.Segments(path); err != nil || len(all) == 0 {
+		return d, errors.Join(err, fmt.Errorf("no daemon runs on %s, and %s has no letters at %s; where its `dead_letter` names another path, they are there", t.StateDir, name, path))
+	}
+	done, err := pipeline.Replayed(ctx, store, name)
+	if err != nil {
+		return d, err
+	}
+	d.Letters, d.Total, err = manager.ReadDead(path, done, f, min(limit, 10_000))
+	return d, err
 }
 
 // minID is how much of an id is given at least.
@@ -129,11 +157,7 @@ func (a *app) cmdDeadShow() *cobra.Command {
 			if err := checkIDs(args[1:]); err != nil {
 				return err
 			}
-			cl, err := t.client()
-			if err != nil {
-				return err
-			}
-			d, err := cl.Dead(cmd.Context(), args[0], &deadletter.Filter{IDs: args[1:]}, 1000)
+			d, err := t.dead(cmd.Context(), args[0], &deadletter.Filter{IDs: args[1:]}, 1000)
 			if err != nil {
 				return failed(err)
 			}

@@ -65,8 +65,11 @@ func (m *Manager) letters(p *pipeline.Plan) string {
 	return m.defaultLetters(p.Name)
 }
 
-func (m *Manager) defaultLetters(name string) string {
-	return filepath.Join(m.o.StateDir, "dead", filepath.FromSlash(name)+".ndjson")
+func (m *Manager) defaultLetters(name string) string { return Letters(m.o.StateDir, name) }
+
+// Letters is where a pipeline's dead letters go under a daemon, where its file names no other place.
+func Letters(stateDir, name string) string {
+	return filepath.Join(stateDir, "dead", filepath.FromSlash(name)+".ndjson")
 }
 
 // hide takes the file's secrets out of a text.
