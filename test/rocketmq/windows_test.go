@@ -19,7 +19,6 @@ steps:
   - window: {tumble: 2s, time: ts, delay: 30s, by: [k], select: {n: COUNT(*), s: SUM(v)}}
 sinks:
   - mysql: {dsn: '`+dsn+`', table: windows, create_table: true}
-checkpoint: {interval: 100ms}
 `+state)
 }
 
