@@ -87,7 +87,7 @@ func (r *Runner) checkpoint(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if errors.Is(err, state.ErrFailed) || errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrCorrupt) {
+		if errors.Is(err, state.ErrFailed) || errors.Is(err, state.ErrConflict) || errors.Is(err, state.ErrCorrupt) || errors.Is(err, state.ErrLost) {
 			return err
 		}
 		if r.trouble.set("checkpoint", err) {

@@ -2,7 +2,7 @@
 // window state, the outbox and the ledger's counters of each pipeline.
 //
 // A checkpoint is one Commit: all of it is durable when Commit returns nil, none
-// of it otherwise. Implementations live in folders below (pebble; mysql later).
+// of it otherwise. Implementations live in folders below (pebble, mysql; stores has those of one process).
 package state
 
 import (

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,7 +10,7 @@ import (
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sources"
-	"github.com/rsetl/rsetl/state/stores"
+	"github.com/rsetl/rsetl/state/mysql"
 )
 
 // probeTimeout is how long `check --connect` waits for each connection.
@@ -62,11 +60,9 @@ func (a *app) probe(ctx context.Context, p *pipeline.Plan) bool {
 		}
 	}
 	if r := p.Options.State.Remote; r != nil {
-		all := stores.New(nil, slog.New(slog.DiscardHandler))
 		probe, cancel := context.WithTimeout(ctx, probeTimeout)
-		_, err := all.Remote(probe, r.DSN.Value, r.Prefix, r.Lease.D())
+		err := mysql.Probe(probe, mysql.Options{DSN: r.DSN.Value, Prefix: r.Prefix, Lease: r.Lease.D()})
 		cancel()
-		err = errors.Join(err, all.Close())
 		if err != nil {
 			ok = false
 			fmt.Fprintf(a.out, "%s: state: %s\n", p.File.Path, p.File.Errs.Mask(err.Error()))

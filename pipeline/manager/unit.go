@@ -666,7 +666,7 @@ func (u *unit) status(splits bool) Status {
 		s.NextTry = new(retryAt.UTC())
 	}
 	switch {
-	case failed != nil:
+	case failed != nil && s.State != Standby:
 		s.Error = failed.Error()
 	case s.Rejected != nil:
 		s.Error = s.Rejected.Error

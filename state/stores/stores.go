@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rsetl/rsetl/state"
+	"github.com/rsetl/rsetl/state/mysql"
 )
 
 // Stores is usable from any goroutine.
@@ -20,7 +21,7 @@ type Stores struct {
 	owner string
 
 	mu   sync.Mutex
-	open map[place]state.Store
+	open map[place]*mysql.Store
 }
 
 type place struct {
@@ -34,7 +35,7 @@ func New(local state.Store, log *slog.Logger) *Stores {
 	if err != nil {
 		host = "unknown host"
 	}
-	return &Stores{local: local, log: log, owner: fmt.Sprintf("%s:%d", host, os.Getpid()), open: map[place]state.Store{}}
+	return &Stores{local: local, log: log, owner: fmt.Sprintf("%s:%d", host, os.Getpid()), open: map[place]*mysql.Store{}}
 }
 
 // Local is the state directory's.
@@ -48,8 +49,7 @@ func (s *Stores) Remote(ctx context.Context, dsn, prefix string, lease time.Dura
 	if st := s.open[at]; st != nil {
 		return st, nil
 	}
-	var st state.Store
-	err := errors.New("not there yet")
+	st, err := mysql.Open(ctx, mysql.Options{DSN: dsn, Prefix: prefix, Lease: lease, Owner: s.owner, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
