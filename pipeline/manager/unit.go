@@ -278,7 +278,9 @@ func (u *unit) reload(v *version) {
 	case healthy && !held(err):
 		u.back(v, old, err)
 	default:
-		u.m.count("start_failed")
+		if !held(err) {
+			u.m.count("start_failed")
+		}
 		u.edit(func() { u.current = v })
 		u.fail(err)
 	}
