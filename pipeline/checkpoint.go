@@ -22,7 +22,8 @@ func sinkPart(name string) string { return "sink." + name }
 // marker is one checkpoint on its way behind the last batches. When it passes the ordered
 // end it takes down what everything before it has come to.
 type marker struct {
-	passed   chan struct{}
+	passed   chan struct{} // closed when it has passed the ordered end
+	whole    bool          // it holds all that it should: nothing failed on the way
 	commit   state.Commit
 	advanced []*splitState
 	marks    []uint64 // per sink
@@ -106,6 +107,7 @@ func (r *Runner) checkpoint(ctx context.Context) error {
 // pass runs at the ordered end.
 func (r *Runner) pass(m *marker) {
 	defer close(m.passed)
+	defer r.failMarker(m)
 	c := &m.commit
 	r.fire(c)
 	r.noteDue()
@@ -123,6 +125,22 @@ func (r *Runner) pass(m *marker) {
 	}
 	m.fed = r.outbox.cut()
 	c.Acked = m.fed
+	m.whole = true
+}
+
+// failMarker ends the run where the marker isn't whole, before anyone can commit it: a stage has panicked, and what others gave must
+// not be committed without the positions that go with it.
+func (r *Runner) failMarker(m *marker) {
+	if m.whole {
+		return
+	}
+	p := recover()
+	if err, ok := p.(error); ok && errors.Is(err, state.ErrCorrupt) {
+		r.cancel(err)
+		return
+	}
+	r.cancel(fmt.Errorf("internal error in a checkpoint: %v", p))
+	panic(p)
 }
 
 // fire asks the stages for changed state and what fires, and takes the records through the steps behind.

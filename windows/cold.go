@@ -93,6 +93,9 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
+// Is makes it a state.ErrCorrupt.
+func (e *DamagedError) Is(target error) bool { return target == state.ErrCorrupt }
+
 func (a *aligned) damaged(format string, args ...any) error {
 	return &DamagedError{a.name, fmt.Errorf(format, args...)}
 }

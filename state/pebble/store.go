@@ -430,15 +430,25 @@ func (s *Store) Get(ctx context.Context, p, stage string, keys [][]byte, f func(
 		if ok, err := exists(at, p); err != nil || !ok {
 			return err
 		}
+		// One iterator, not a Get a key: callers sort their keys, and the next one is mostly near.
+		all := key(p, 'k', stage, "")
+		it, err := at.NewIter(&pebble.IterOptions{LowerBound: all, UpperBound: prefixEnd(all)})
+		if err != nil {
+			return err
+		}
+		defer it.Close()
 		one := func(i int) error {
-			v, c, err := at.Get(stateKey(p, stage, keys[i]))
-			if errors.Is(err, pebble.ErrNotFound) {
+			k := stateKey(p, stage, keys[i])
+			if !it.SeekGE(k) {
+				return it.Error()
+			}
+			if !bytes.Equal(it.Key(), k) {
 				return nil
 			}
+			v, err := it.ValueAndErr()
 			if err != nil {
 				return err
 			}
-			defer c.Close()
 			defer func() {
 				if r := recover(); r != nil {
 					panic(callersPanic{r})
