@@ -30,6 +30,14 @@ type Remote struct {
 // Where is the server and the database, for people.
 func (r *Remote) Where() string { return r.where }
 
+// Kind is local or remote.
+func (k *Kept) Kind() string {
+	if k.Remote != nil {
+		return "remote"
+	}
+	return "local"
+}
+
 const keptForms = "write local, or {remote: {dsn: 'user:password@tcp(host:3306)/database'}}"
 
 var tablePrefix = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,31}$`)

@@ -169,6 +169,9 @@ func (c *compiler) declare() {
 			c.p.Nodes = append(c.p.Nodes, n)
 			continue
 		}
+		if k, ok := s.Config.(interface{ KeptIn() string }); ok && k.KeptIn() != "" && k.KeptIn() != c.f.Options.State.Kind() {
+			errs.Addf(s.Node, s.path, "state: %s: the pipeline's state is %s; where it is stands beside `source`: `state: {remote: {dsn: …}}`, or nothing for local", k.KeptIn(), c.f.Options.State.Kind())
+		}
 		if !s.Spec.CanFail && s.Common.OnError != "dead_letter" {
 			errs.Addf(s.Node, s.path, "on_error: a %s never fails", s.Kind)
 		}

@@ -27,7 +27,7 @@ func init() {
 				"`delta` what is new since the one before, so that they add up; `update` the whole again. Their results are numbered from 1 in `window_firing`; with `update` a sink that upserts by window and keys has the latest.\n\n" +
 				"With `zone`, windows of whole days begin and end at local midnights, so that some have 23 or 25 hours. A split that its source has nothing to read from for `idle` doesn't hold the others back; where all splits are idle, " +
 				"time goes on as the clock does, `idle` behind, so that the last windows fire too.\n\n" +
-				"State is kept in memory and, with each checkpoint, in the state directory: it survives any end of the process, not the loss of the host. What is over `memory`, and after a start everything, is in the state directory only until it is needed. When a definition is changed by reload, the windows that are open fire as they are and new ones begin; where it was changed while nothing ran, the start is refused and says what can be done.",
+				"State is kept in memory and, with each checkpoint, where the pipeline's `state` says: in the state directory it survives any end of the process, in a database the loss of the host too. What is over `memory`, and after a start everything, is there only until it is needed. When a definition is changed by reload, the windows that are open fire as they are and new ones begin; where it was changed while nothing ran, the start is refused and says what can be done.",
 			Example: "- window:\n    tumble: 1m\n    time: '@timestamp'\n    delay: 5s\n    by: [host, status]\n    select: {hits: COUNT(*), bytes: SUM(bytes)}",
 		},
 		New:      func() steps.Config { return &Config{} },
@@ -63,9 +63,9 @@ type Config struct {
 	Emit     string            `yaml:"emit" doc:"Which results come out, see above. Sessions, whose bounds are known at their end only, are final." enum:"final,delta,update" default:"final"`
 	Early    config.Duration   `yaml:"early" doc:"With update: results of windows that are still open, so often by the clock."`
 	Late     string            `yaml:"late" doc:"What becomes of records for closed windows: they fail, which on_error settles, or count as filtered." enum:"dead_letter,drop" default:"dead_letter"`
-	MaxKeys  int               `yaml:"max_keys" doc:"The most groups that are open at once, counted in each window or slice; records for more fail. Where a window's groups are partly in the state directory only, up to an eighth more may come to it." default:"4000000" min:"1"`
-	Memory   config.Size       `yaml:"memory" doc:"The memory for groups, about. What is over it is kept in the state directory only until it is needed: the windows that had no records for longest go first. Sessions are kept in memory whatever it is, and so is a window that is put together of slices while it fires." default:"256MiB" min:"1"`
-	State    string            `yaml:"state" doc:"Where state is kept: local, the state directory." enum:"local" default:"local"`
+	MaxKeys  int               `yaml:"max_keys" doc:"The most groups that are open at once, counted in each window or slice; records for more fail. Where a window's groups are partly in the store only, up to an eighth more may come to it." default:"4000000" min:"1"`
+	Memory   config.Size       `yaml:"memory" doc:"The memory for groups, about. What is over it is kept in the store only until it is needed: the windows that had no records for longest go first. Sessions are kept in memory whatever it is, and so is a window that is put together of slices while it fires." default:"256MiB" min:"1"`
+	State    string            `yaml:"state" doc:"A pipeline's state is all in one place, which its own state says; so this may say the same, and nothing else: local or remote." enum:"local,remote"`
 
 	node *yaml.Node
 }
@@ -332,7 +332,7 @@ func (k *Config) Explain() []string {
 	} else {
 		out = append(out, "late records: on error")
 	}
-	return append(out, "state local: in memory, changes to the state directory at each checkpoint; it survives any end of the process, not the loss of the host or its disk")
+	return append(out, "state: in memory, changes to the store at each checkpoint")
 }
 
 // Build makes the stage.
@@ -417,6 +417,9 @@ func (k *Config) Build(b *steps.Build) (steps.Maker, error) {
 	}
 	return func() steps.Step { return p.stage() }, nil
 }
+
+// KeptIn is where the step says that its state is; "" where it says nothing.
+func (k *Config) KeptIn() string { return k.State }
 
 // Definition is what state depends on: state of another definition can't be used.
 func (k *Config) Definition() string {

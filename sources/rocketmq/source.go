@@ -277,7 +277,7 @@ func (s *Source) rebalance(ctx context.Context) error {
 	now := slices.Sorted(maps.Keys(members))
 	if s.alone && len(now) > 1 {
 		if len(s.members) == 0 { // this one came second
-			return fmt.Errorf("consumer group %s has %d other members: a pipeline that keeps state by keys (a window, dedupe) needs all queues to itself, since a key's messages may be on any of them; stop the other instances, or give this one a group of its own", s.cfg.Group, len(now)-1)
+			return fmt.Errorf("consumer group %s has %d other members: a pipeline that keeps state by keys (a window, dedupe) needs all queues to itself, since a key's messages may be on any of them; stop the other instances, give this one a group of its own, or keep the state in a database (`state: {remote: …}`), so that one instance runs and the others stand by", s.cfg.Group, len(now)-1)
 		}
 		if s.crowd.IsZero() {
 			s.crowd = time.Now()

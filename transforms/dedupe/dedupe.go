@@ -19,7 +19,7 @@ func init() {
 		Doc: config.Doc{
 			Summary: "Lets one of several records with the same keys through.",
 			Details: "`keep: first` lets the first through and drops those that come within the time after it; `keep: last` holds the newest and lets it go when that time is over. What is dropped counts as filtered. " +
-				"NULL is a key's value like others. The keys that were seen are kept in memory and, with each checkpoint, in the state directory, so that a restart changes nothing; of more than `max_keys` the oldest is let go. " +
+				"NULL is a key's value like others. The keys that were seen are kept in memory and, with each checkpoint, where the pipeline's `state` says, so that a restart changes nothing; of more than `max_keys` the oldest is let go. " +
 				"The time is the clock's, or, with `time`, that of a field: the largest that has come.",
 			Example: "- dedupe: {by: [request_id], within: 10m}\n- dedupe: {by: [host, job], keep: last, within: 1m, time: '@timestamp'}",
 		},
@@ -84,7 +84,7 @@ func (k *Config) Explain() []string {
 	if k.Keep == "last" {
 		what = fmt.Sprintf("the last of each key goes on %s after the first has come", k.Within)
 	}
-	return []string{what, "state local: in memory, changes to the state directory at each checkpoint; it survives any end of the process, not the loss of the host or its disk"}
+	return []string{what, "state: in memory, changes to the store at each checkpoint"}
 }
 
 // Definition is what state depends on.
