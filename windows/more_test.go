@@ -252,7 +252,6 @@ func TestMistakes(t *testing.T) {
 		"window: {tumble: 1m, time: ts, emit: delta, having: COUNT(*) > 1}":      "partial results",
 		"window: {tumble: 1m, time: processing, delay: 1s}":                      "nothing is late",
 		"window: {tumble: 1m, time: ts, group_by: [k]}":                          "`by`",
-		"window: {tumble: 1m, time: ts, state: remote}":                          "local",
 	} {
 		if _, err := steptest.Try(step, steptest.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", step, err, want)

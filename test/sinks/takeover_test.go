@@ -90,7 +90,9 @@ func TestTakeover(t *testing.T) {
 	a.Wait()
 	add("2024-01-01T10:20:00Z", 0, 10)
 	add("2024-01-01T11:00:00Z", 0, 1) // ends the first hour
-	until("the end of the lease", func() bool { return count("SELECT COUNT(*) FROM rsetl_pipelines WHERE lease_until > UTC_TIMESTAMP(6)") == 0 })
+	until("the end of the lease", func() bool {
+		return count("SELECT COUNT(*) FROM rsetl_pipelines WHERE lease_until > UTC_TIMESTAMP(6)") == 0
+	})
 	b := start("b")
 	defer func() { b.Process.Kill(); b.Wait() }()
 	first := until("the first result", func() bool { return count("SELECT COUNT(*) FROM hours") > 0 })
