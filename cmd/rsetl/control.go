@@ -105,7 +105,18 @@ func choose(all []manager.Status, names []string) ([]manager.Status, error) {
 
 func (a *app) statusTable(all []manager.Status) {
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PIPELINE\tSTATE\tVERSION\tIN\tOUT\tFILTERED\tDEAD\tLAG\tCHECKPOINT")
+	// in + made = out + filtered + absorbed + dead + in flight
+	made, absorbed := false, false
+	for _, s := range all {
+		made, absorbed = made || s.Made > 0, absorbed || s.Absorbed > 0
+	}
+	some := func(wanted bool, text any) string {
+		if !wanted {
+			return ""
+		}
+		return fmt.Sprintf("\t%v", text)
+	}
+	fmt.Fprintf(w, "PIPELINE\tSTATE\tVERSION\tIN%s\tOUT\tFILTERED%s\tDEAD\tLAG\tCHECKPOINT\n", some(made, "MADE"), some(absorbed, "ABSORBED"))
 	for _, s := range all {
 		at := "-"
 		if s.LastCheckpoint != nil {
@@ -119,7 +130,8 @@ func (a *app) statusTable(all []manager.Status) {
 		if s.Lag != nil {
 			lag = strconv.FormatInt(*s.Lag, 10) + lagTime(s.LagMillis)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.Pipeline, s.State, v, s.In, s.Out, s.Filtered, s.Dead, lag, at)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d%s\t%d\t%d%s\t%d\t%s\t%s\n", s.Pipeline, s.State, v, s.In, some(made, s.Made), s.Out, s.Filtered,
+			some(absorbed, s.Absorbed), s.Dead, lag, at)
 	}
 	w.Flush()
 	for _, s := range all {
@@ -183,7 +195,11 @@ func (a *app) cmdList() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
 			for _, s := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Pipeline, s.State, s.File)
+				state := s.State
+				if s.Rejected != nil && s.State != manager.Failed {
+					state += ", not as its file says"
+				}
+				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Pipeline, state, s.File)
 			}
 			return w.Flush()
 		},
