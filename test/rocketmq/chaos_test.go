@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -96,7 +97,8 @@ type target struct {
 	yaml  func(i int) string
 	ahead func() string // what is wrong with the broker's offsets compared with what is there; nil: not looked at
 	rows  func() []result
-	exact bool // each message once
+	also  func() []result // what another sink has; nil: there is none
+	exact bool            // each message once
 }
 
 type result struct {
@@ -105,7 +107,7 @@ type result struct {
 	message string
 }
 
-// The broker's offset is never ahead of the table, and every message is in it once.
+// The broker's offset is never ahead of the table, and every message is in it once; and once in Elasticsearch, where there is one.
 func TestChaosMySQL(t *testing.T) {
 	c := services.RocketMQ(t)
 	dsn := services.MySQL(t)
@@ -118,10 +120,25 @@ func TestChaosMySQL(t *testing.T) {
 		t.Fatal(err)
 	}
 	topic, group := c.Topic(t, 8), services.Unique("g")
-	chaos(t, c, topic, group, target{exact: true,
+	es, index, search := os.Getenv("RSETL_TEST_ELASTICSEARCH"), services.Unique("chaos"), ""
+	var also func() []result
+	if es != "" {
+		elastic(t, "PUT", es+"/"+index, `{"settings": {"number_of_replicas": 0, "refresh_interval": "30s"}}`, nil)
+		t.Cleanup(func() { elastic(t, "DELETE", es+"/"+index, "", nil) })
+		search = unindent(`
+  - elasticsearch: {hosts: ['` + es + `'], index: ` + index + `}
+    batch: {interval: 100ms}`)
+		also = func() []result { return documents(t, es, index, topic) }
+	}
+	chaos(t, c, topic, group, target{exact: true, also: also,
 		ahead: func() string { return aheadOfTable(t, c, db, group, topic) },
 		yaml: func(int) string {
-			return unindent(`sinks: [{mysql: {dsn: '` + dsn + `', table: rows_, columns: {b: '@broker', q: '@queue', o: '@offset', message: message}}, batch: {interval: 100ms}}]`)
+			return unindent(`
+steps: [{set: {b: '@broker', q: '@queue', o: '@offset'}}, {keep: [b, q, o, message]}]
+sinks:
+  - mysql: {dsn: '`+dsn+`', table: rows_}
+    batch: {interval: 100ms}
+`) + "  " + strings.TrimSpace(search) + "\n"
 		},
 		rows: func() (out []result) {
 			rows, err := db.Query("SELECT b, q, o, message FROM rows_")
@@ -246,9 +263,18 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 	for i := range 2 {
 		f.stop(i)
 	}
+	for _, rows := range []func() []result{to.rows, to.also} {
+		if rows != nil {
+			compare(t, f, want, rows(), to.exact, samples)
+		}
+	}
+}
+
+// compare tells whether each message is there, and how often.
+func compare(t *testing.T, f *fleet, want map[string]string, rows []result, exact bool, samples int) {
 	n, twice := 0, 0
 	got := map[string]bool{}
-	for _, r := range to.rows() {
+	for _, r := range rows {
 		n++
 		key := fmt.Sprint(r.queue, r.offset)
 		if got[key] {
@@ -260,7 +286,7 @@ func chaos(t *testing.T, c *services.Cluster, topic, group string, to target) {
 		}
 	}
 	t.Logf("%d messages, %d rows, %d twice, %d samples, %d instances ended by themselves", len(want), n, twice, samples, f.ends.Load())
-	if len(got) != len(want) || to.exact && twice != 0 {
+	if len(got) != len(want) || exact && twice != 0 {
 		t.Errorf("%d of %d messages, %d twice", len(got), len(want), twice)
 	}
 }
