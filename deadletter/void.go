@@ -13,9 +13,10 @@ import (
 // voided takes a letter's place, with spaces up to its length: a line that is no letter.
 const voided = `{"void":"its record came again and did not fail"`
 
-// Void blanks out the letters from before the start whose records have come again without failing: passed tells whether a
-// position is before what the checkpoint at hand commits, and everything before that has been flushed. It is called before that
-// commit, and durable when it returns: after the commit nothing could tell these letters from those whose records stay failed.
+// Void blanks out the steps' letters from before the start whose records have come again without failing: passed tells whether a
+// position is before what the checkpoint at hand commits. It is called before that commit, and durable when it returns: after the
+// commit nothing could tell these letters from those whose records stay failed. Sinks' letters stay: a transactional sink skips what it
+// has settled, rejects too.
 func (w *Writer) Void(passed func(split string, epoch int64, pos record.Position) bool) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -24,7 +25,7 @@ func (w *Writer) Void(passed func(split string, epoch int64, pos record.Position
 	}
 	var gone []knownLetter
 	for _, l := range w.order {
-		if at, ok := w.known[l.id]; ok && at == 0 && passed(w.splits[l.split], l.epoch, l.pos) {
+		if at, ok := w.known[l.id]; ok && at == 0 && l.step && passed(w.splits[l.split], l.epoch, l.pos) {
 			gone = append(gone, l)
 		}
 	}

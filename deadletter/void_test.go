@@ -70,6 +70,27 @@ func TestVoid(t *testing.T) {
 	w.Close()
 }
 
+// TestVoidSteps: what a sink rejected stays: one with transactions skips it when it comes again.
+func TestVoidSteps(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.ndjson")
+	w := open(t, path, nil)
+	m := mustMark(t, w)
+	l := letter(1)
+	l.Step, l.Sink = "", "mysql"
+	if err := w.Append(l); err != nil {
+		t.Fatal(err)
+	}
+	add(t, w, 2)
+	w.Close()
+	w = open(t, path, m)
+	if err := w.Void(below(9)); err != nil {
+		t.Fatal(err)
+	}
+	if l := held(t, path); len(l) != 1 || l[0] != 1 {
+		t.Errorf("left: %v", l)
+	}
+}
+
 // TestVoidFails: a letter stays known until it is void for sure.
 func TestVoidFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.ndjson")

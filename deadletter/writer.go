@@ -104,6 +104,7 @@ type knownLetter struct {
 	at       int64
 	size     int // with the line feed
 	id       [2]uint64
+	step     bool  // a step's, not a sink's
 	split    int32 // in Writer.splits
 	epoch    int64
 	pos      record.Position
@@ -332,7 +333,7 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
 			if _, twice := w.known[id]; !twice {
 				w.known[id] = 0
-				w.order = append(w.order, knownLetter{dev, ino, at, len(line), id, w.split(l.Split), l.Epoch, pos})
+				w.order = append(w.order, knownLetter{dev, ino, at, len(line), id, l.Sink == "", w.split(l.Split), l.Epoch, pos})
 			}
 		}
 		at += size

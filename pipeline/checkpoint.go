@@ -78,6 +78,9 @@ func (r *Runner) checkpoint(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+	if !m.whole {
+		return context.Cause(r.abort)
+	}
 	wait := 100 * time.Millisecond
 	for {
 		err := r.flushAndCommit(ctx, m)
