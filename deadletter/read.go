@@ -67,7 +67,7 @@ func (f *Filter) Match(e *Entry) bool {
 			return false
 		}
 	}
-	return (f.Step == "" || e.Step == f.Step) && (f.Sink == "" || e.Sink == f.Sink) && strings.Contains(e.Reason, f.Reason) &&
+	return (f.Step == "" || e.Step == f.Step || strings.HasPrefix(e.Step, f.Step+".")) && (f.Sink == "" || e.Sink == f.Sink) && strings.Contains(e.Reason, f.Reason) &&
 		(f.Since.IsZero() || !e.Time.Before(f.Since)) && (f.Until.IsZero() || e.Time.Before(f.Until))
 }
 

@@ -308,7 +308,7 @@ func (r *Runner) orphans(ctx context.Context) error {
 			}
 		}
 		if held > 0 {
-			return fmt.Errorf("pipeline %s: there is no step %s any more, and its windows hold %d groups that have not fired: put the step back and let it run, or drop the state with `rsetl state reset`", r.plan.Name, name, held)
+			return fmt.Errorf("pipeline %s: there is no step %s any more, and its windows hold %d groups that have not fired: put the step back and let it run, or drop the state with `rsetl state reset`, after which everything is read and delivered again", r.plan.Name, name, held)
 		}
 	}
 	return nil

@@ -290,7 +290,7 @@ func (c *core) changedDefinition(load state.Keyed) error {
 type ChangedError struct{ Step string }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("the definition of window %s was changed while the pipeline wasn't running, and what its open windows hold doesn't fit the new one: run it once more with the old definition, which fires them at a reload, give the step another name, or drop the state with `rsetl state reset`", e.Step)
+	return fmt.Sprintf("the definition of window %s was changed while the pipeline wasn't running here, and what its open windows hold doesn't fit the new one: run it once more with the old definition (another instance does, where it still has that), which fires them at a reload, give the step another name, or drop the state with `rsetl state reset`, after which everything is read and delivered again", e.Step)
 }
 
 // storeHead puts the head and changed marks.

@@ -21,7 +21,7 @@ func (a *app) cmdCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "check FILE|DIR...",
 		Short:   "Validate pipeline files; connects to nothing",
-		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing; with --connect it tries the connections of\nsource and sinks too, and writes nothing. Exit code 1 where there is a mistake.",
+		Long:    "Validates pipeline files completely and prints every mistake, each with its place, what is wrong\nand what would be right. It opens and connects to nothing; with --connect it tries the connections of\nsource, sinks and remote state too, and writes nothing. Exit code 1 where there is a mistake.",
 		Example: "  rsetl check conf.d\n  rsetl check examples/web-errors.yaml\n  rsetl check --connect conf.d",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -43,7 +43,7 @@ func (a *app) cmdCheck() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&connect, "connect", false, "try the connections of source and sinks too")
+	c.Flags().BoolVar(&connect, "connect", false, "try the connections of source, sinks and remote state too")
 	return c
 }
 

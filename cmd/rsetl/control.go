@@ -42,7 +42,7 @@ func (a *app) cmdStatus() *cobra.Command {
 		Use:   "status [PIPELINE...]",
 		Short: "Show what the running daemon's pipelines do",
 		Long: `Shows the pipelines of a running daemon: state (running, blocked: a sink or source is down and tried again,
-paused, draining, failed, finished), version, counts, last checkpoint, and what is wrong.
+paused, draining, failed, finished, standby: another instance runs it), version, counts, last checkpoint, and what is wrong.
 With --json it prints an array with, per pipeline, pipeline, state, version, started_at, error, last_checkpoint and
 the ledgers under the names of run --report. LAG is what is there to read and not committed: bytes of files, messages of brokers.`,
 		Example: "  rsetl status\n  rsetl status --json --state-dir ./state",
@@ -160,7 +160,7 @@ func holdings(stages map[string]steps.Holding) (lines []string) {
 		h := stages[name]
 		line := fmt.Sprintf("%s holds %d keys", name, h.Keys)
 		if h.Watermark != "" || h.Windows > 0 {
-			line += fmt.Sprintf(" in %d windows, %d KiB", h.Windows, (h.Bytes+1023)/1024)
+			line += fmt.Sprintf(" in %d windows, %d KiB of them in memory", h.Windows, (h.Bytes+1023)/1024)
 		}
 		if h.Watermark != "" {
 			line += "; watermark " + h.Watermark
@@ -197,7 +197,7 @@ func (a *app) cmdList() *cobra.Command {
 			for _, s := range all {
 				state := s.State
 				if s.Rejected != nil && s.State != manager.Failed {
-					state += ", not as its file says"
+					state += " (not as its file says)"
 				}
 				fmt.Fprintf(w, "%s\t%s\t%s\n", s.Pipeline, state, s.File)
 			}

@@ -140,7 +140,11 @@ func (a *app) daemon(ctx context.Context, o *daemonFlags) (err error) {
 	// The API answers until the pipelines are drained, so that one can see how far they are.
 	end, stop := context.WithTimeout(context.Background(), 5*time.Second)
 	defer stop()
-	return failed(errors.Join(err, s.Close(end)))
+	err = errors.Join(err, s.Close(end))
+	if err == nil {
+		log.Info("rsetl has stopped; everything that was read is committed, where no pipeline above says otherwise")
+	}
+	return failed(err)
 }
 
 // helpDaemon tells systemd of the start, feeds its watchdog, and rescans at SIGHUP.

@@ -84,7 +84,7 @@ func (a *app) runPipelines(ctx context.Context, o *runFlags, args []string) erro
 	var runners []*pipeline.Runner
 	for _, p := range plans {
 		letters := letterFile(p)
-		if o.stateDir == "" && p.Options.DeadLetter.Path() == "" {
+		if o.stateDir == "" && p.Options.State.Remote == nil && p.Options.DeadLetter.Path() == "" {
 			if err := os.Remove(letters); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return failed(fmt.Errorf("replace the dead letters of an earlier run: %w", err))
 			}
@@ -151,7 +151,7 @@ func (a *app) runner(ctx context.Context, p *pipeline.Plan, all *stores.Stores, 
 // notes tells, before a run, what a newcomer would wonder about.
 func (a *app) notes(plans []*pipeline.Plan, o *runFlags) {
 	for _, p := range plans {
-		if o.stateDir == "" {
+		if o.stateDir == "" && p.Options.State.Remote == nil {
 			for _, path := range p.Appends() {
 				if st, err := os.Stat(path); err == nil && st.Size() > 0 {
 					fmt.Fprintf(a.err, "%s: %s is there already, and without --state-dir each run begins anew: its rows are added again (sinks have mode: overwrite or if_exists: replace for that)\n", p.Name, path)

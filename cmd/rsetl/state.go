@@ -117,6 +117,9 @@ func (t *target) state(ctx context.Context, name string) (*shownState, error) {
 		if err != nil {
 			return nil, failed(err)
 		}
+		if where := pipeline.Elsewhere(snap); where != "" {
+			return nil, fmt.Errorf("%s has its state in the database %s (`state: {remote: …}` in its file): a daemon that has the pipeline shows it", name, where)
+		}
 		if snap.Fresh {
 			return nil, fmt.Errorf("%s has no state in %s", name, t.StateDir)
 		}
@@ -169,6 +172,13 @@ func (t *target) reset(ctx context.Context, name string, r pipeline.Reset) (int,
 	}
 	if store != nil {
 		defer store.Close()
+		snap, err := store.Load(ctx, name)
+		if err != nil {
+			return 0, err
+		}
+		if where := pipeline.Elsewhere(snap); where != "" && !r.All {
+			return 0, fmt.Errorf("%s has its state in the database %s (`state: {remote: …}` in its file): reset it through a daemon that has the pipeline", name, where)
+		}
 		return pipeline.ResetState(ctx, store, name, r)
 	}
 	cl, err := server.NewClient(t.Target)

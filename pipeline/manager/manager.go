@@ -740,25 +740,43 @@ func (m *Manager) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("%w: %s", ErrBusy, by)
 	}
 	defer holder.claim()
-	store, err := m.holder(ctx, name)
+	holders, err := m.holders(ctx, name)
 	if err != nil {
 		return err
 	}
-	return store.Remove(ctx, name)
+	for _, s := range holders {
+		if err := s.Remove(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// holder finds the store that has a pipeline whose file is gone: the state directory's, or a database's that other pipelines here use.
-func (m *Manager) holder(ctx context.Context, name string) (state.Store, error) {
-	for _, s := range append([]state.Store{m.o.Store}, m.stores.Remotes()...) {
+// holders finds the stores that have something of a pipeline whose file is gone: databases that other pipelines here use, and the state
+// directory, which comes last, since it says that there is more.
+func (m *Manager) holders(ctx context.Context, name string) (out []state.Store, err error) {
+	for _, s := range append(m.stores.Remotes(), m.o.Store) {
 		names, err := s.Pipelines(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if slices.Contains(names, name) {
-			return s, nil
+			out = append(out, s)
 		}
 	}
-	return nil, fmt.Errorf("%w: %s: it has no file and no state", ErrUnknown, name)
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%w: %s: it has no file and no state", ErrUnknown, name)
+	}
+	if len(out) == 1 && out[0] == m.o.Store {
+		snap, err := m.o.Store.Load(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if where := pipeline.Elsewhere(snap); where != "" {
+			return nil, fmt.Errorf("%w: %s: its state is in the database %s, which no pipeline here uses any more: remove it from another instance", ErrUnknown, name, where)
+		}
+	}
+	return out, nil
 }
 
 // Removed names the pipelines whose files are gone and whose state is kept.

@@ -12,6 +12,21 @@ import (
 // standbyTry is how often an instance that stands by asks for the pipeline, where the lease doesn't end sooner.
 const standbyTry = time.Second
 
+// lookEvery is how often an instance that stands by reads what the other one has committed, for its status.
+const lookEvery = 5 * time.Second
+
+func (u *unit) standsBy() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.waits
+}
+
+func (u *unit) pausedNow() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.paused
+}
+
 // held tells whether another instance has the pipeline.
 func held(err error) bool {
 	var h *state.HeldError
@@ -24,10 +39,12 @@ func (u *unit) standby(err error) {
 	errors.As(err, &h)
 	d := min(max(time.Until(h.Until), 0)+50*time.Millisecond, standbyTry)
 	u.retry.Reset(d)
-	u.committed()
-	u.mu.Lock()
-	told := u.waits
-	u.mu.Unlock()
+	told := u.standsBy()
+	if now := time.Now(); !told || now.Sub(u.looked) > lookEvery {
+		u.looked = now
+		u.edit(func() { u.last = nil })
+		u.committed()
+	}
 	u.edit(func() { u.err, u.retryAt, u.waits = h, time.Time{}, true })
 	if !told {
 		u.log().Info("another instance runs the pipeline; this one stands by", "instance", h.Owner)

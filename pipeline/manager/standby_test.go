@@ -1,8 +1,10 @@
 package manager
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/test/services"
@@ -36,7 +38,25 @@ func TestStandby(t *testing.T) {
 	a.rows(out, "one", "two")
 	b.is("default/a", Standby)
 
+	if err := b.m.Pause("default/a"); err != nil {
+		t.Fatal(err)
+	}
+	b.is("default/a", Paused)
 	a.stop()
+	dsns, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dsns.Close()
+	for end := time.Now().Add(2 * standbyTry); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		var n int
+		if err := dsns.QueryRow("SELECT COUNT(*) FROM rsetl_pipelines WHERE lease_until > UTC_TIMESTAMP(6)").Scan(&n); err != nil || n > 0 {
+			t.Fatalf("one that is paused has taken the pipeline: %d %v", n, err)
+		}
+	}
+	if err := b.m.Resume("default/a"); err != nil {
+		t.Fatal(err)
+	}
 	b.is("default/a", Running)
 	a.add("in/a.log", "three\n")
 	b.rows(out, "one", "two", "three")
@@ -73,4 +93,33 @@ func TestRemoteIsEmpty(t *testing.T) {
 	p.add("in/a.log", "two\n")
 	p.rows(out, "one", "two") // the old version runs
 	p.stop()
+
+	// The other way round.
+	q, out := newPlace(t), outName(t)
+	q.write("in/a.log", "one\n")
+	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
+	q.start()
+	q.rows(out, "one")
+	if err := q.m.Flush(t.Context(), "default/a"); err != nil {
+		t.Fatal(err)
+	}
+	q.write("conf.d/a.yaml", q.pipe("a", out, ""))
+	q.until("a refusal", func() bool {
+		r := q.status("default/a").Rejected
+		return r != nil && strings.Contains(r.Error, "its state is in the database")
+	})
+	q.stop()
+	q.start()
+	q.until("a refusal", func() bool { return strings.Contains(q.status("default/a").Error, "its state is in the database") })
+	q.add("in/a.log", "two\n")
+	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
+	q.rows(out, "one", "two")
+	q.remove("conf.d/a.yaml")
+	q.until("gone", func() bool { _, err := q.m.Get("default/a"); return err != nil })
+	if err := q.m.Remove(t.Context(), "default/a"); err != nil {
+		t.Fatal(err)
+	}
+	q.write("conf.d/a.yaml", q.pipe("a", out, ""))
+	q.rows(out, "one", "two", "one", "two")
+	q.stop()
 }

@@ -59,8 +59,9 @@ type unit struct {
 	proved  time.Time // from then on current has proved to work
 	attempt int
 	retry   *time.Timer
-	taking  uint64   // the want that it works on
-	names   []string // what it has claimed
+	taking  uint64    // the want that it works on
+	names   []string  // what it has claimed
+	looked  time.Time // standing by: when the ledger was read last
 }
 
 // run is one run of a version.
@@ -208,13 +209,18 @@ func (u *unit) loop() {
 		case err := <-ended:
 			u.ended(err)
 		case <-u.retry.C:
-			u.edit(func() {
-				if !u.waits {
-					u.restarts++
-				}
-			})
+			waits := u.standsBy()
+			if waits && u.pausedNow() { // a pause is for what runs here: others may have the pipeline
+				u.retry.Reset(standbyTry)
+				continue
+			}
+			if !waits {
+				u.edit(func() { u.restarts++ })
+			}
 			if err := u.start(u.current); err != nil {
 				u.fail(err)
+			} else if waits {
+				u.log().Info("pipeline taken over; it runs here now")
 			}
 		case <-m.stopping.Done():
 		}
@@ -403,6 +409,13 @@ func (u *unit) move(ctx context.Context, to string) error {
 			return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
 		}
 		u.log().Info("the file was renamed; its state moved along", "from", from, "to", to)
+	}
+	if u.store != u.m.o.Store { // there is a note of where the state is, under the old name
+		if s, err := u.m.o.Store.Load(ctx, from); err == nil && pipeline.Elsewhere(s) != "" {
+			if err := u.m.o.Store.Remove(ctx, from); err != nil {
+				return fmt.Errorf("move the state of %s to %s: %w", from, to, err)
+			}
+		}
 	}
 	u.edit(func() { u.from = to })
 	u.m.memorise() // before another pipeline may have the old name
@@ -658,7 +671,10 @@ func (u *unit) status(splits bool) Status {
 	case finished:
 		s.State = Finished
 	case waits:
-		s.State, s.Note = Standby, failed.Error()
+		s.State, s.Note, s.Stages = Standby, failed.Error(), nil // what windows hold is the other's to say
+		if s.Paused {
+			s.State = Paused
+		}
 	case failed == nil && waiting:
 		s.State = Running // it is being started
 	default:
@@ -668,7 +684,7 @@ func (u *unit) status(splits bool) Status {
 		s.NextTry = new(retryAt.UTC())
 	}
 	switch {
-	case failed != nil && s.State != Standby:
+	case failed != nil && !waits:
 		s.Error = failed.Error()
 	case s.Rejected != nil:
 		s.Error = s.Rejected.Error

@@ -120,7 +120,7 @@ func (s *stage) Restore(_ context.Context, load state.Keyed) error {
 		return nil
 	})
 	if !same && held > 0 && err == nil {
-		return fmt.Errorf("the definition of dedupe %s was changed while the pipeline wasn't running, and it holds %d records: run it once more with the old definition, give the step another name, or drop the state with `rsetl state reset`", s.name, held)
+		return fmt.Errorf("the definition of dedupe %s was changed while the pipeline wasn't running, and it holds %d records: run it once more with the old definition, give the step another name, or drop the state with `rsetl state reset`, after which everything is read and delivered again", s.name, held)
 	}
 	slices.SortStableFunc(s.queue, func(a, b *entry) int { return int(max(min(a.at-b.at, 1), -1)) })
 	return err
