@@ -2,7 +2,6 @@ package deadletter
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -72,21 +71,50 @@ func (f *Filter) Match(e *Entry) bool {
 }
 
 // Read calls f with each letter at path, segments included, the oldest first, until f returns an error. Lines that are
-// no letters are left out, and so is what is written meanwhile. f may keep the entry.
+// no letters are left out, and so are letters that are void and what is written meanwhile. f may keep the entry.
 func Read(path string, f func(e *Entry) error) error {
 	all, err := Segments(path)
 	if err != nil {
 		return err
 	}
+	void := map[[12]byte]int{} // up to which line
+	n := 0
 	for _, s := range all {
-		if err := readFile(s, f); err != nil {
+		err := readLines(s, func(line []byte) error {
+			n++
+			if id, ok := voidedID(line); ok {
+				void[id] = n
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	n = 0
+	for _, s := range all {
+		err := readLines(s, func(line []byte) error {
+			n++
+			var e Entry
+			if json.Unmarshal(line, &e) != nil || e.Step == "" && e.Sink == "" {
+				return nil
+			}
+			id := lineID(line)
+			if n < void[id] {
+				return nil
+			}
+			e.ID = hex.EncodeToString(id[:])
+			return f(&e)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func readFile(s Segment, f func(e *Entry) error) error {
+// readLines calls f with each line but those that are too long for letters.
+func readLines(s Segment, f func(line []byte) error) error {
 	file, err := os.Open(s.Path)
 	if errors.Is(err, fs.ErrNotExist) { // let go meanwhile
 		return nil
@@ -111,11 +139,8 @@ func readFile(s Segment, f func(e *Entry) error) error {
 		if err != nil {
 			return fmt.Errorf("read dead letters: %w", err)
 		}
-		var e Entry
-		if len(line) <= maxLine && json.Unmarshal(line, &e) == nil && (e.Step != "" || e.Sink != "") {
-			sum := sha256.Sum256(line)
-			e.ID = hex.EncodeToString(sum[:12])
-			if err := f(&e); err != nil {
+		if len(line) <= maxLine {
+			if err := f(line); err != nil {
 				return err
 			}
 		}

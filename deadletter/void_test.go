@@ -33,8 +33,7 @@ func TestVoid(t *testing.T) {
 	m := mustMark(t, w)
 	add(t, w, 2, 3, 4, 5)
 	w.Close()
-	size := func() int64 { st, _ := os.Stat(path); return st.Size() }
-	before := size()
+	before, _ := os.ReadFile(path)
 
 	w = open(t, path, m)
 	add(t, w, 3)
@@ -54,8 +53,8 @@ func TestVoid(t *testing.T) {
 		}
 	}
 	equal("1 3 4 5")
-	if size() != before {
-		t.Error("the file has another length")
+	if now, _ := os.ReadFile(path); !strings.HasPrefix(string(now), string(before)) {
+		t.Error("what was written was changed")
 	}
 	add(t, w, 2) // its split was set back: it comes once more, and fails
 	equal("1 3 4 5 2")

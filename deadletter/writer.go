@@ -83,6 +83,7 @@ type Writer struct {
 	order             []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
 	splits            []string             // of the known ones
 	numbers           map[string]int32
+	lines             map[[12]byte][2]uint64 // while the file is read at start: the known ones by line
 	matched           int
 	marks             uint64
 	marked, committed mark      // the last of Mark, and of those that were committed
@@ -102,7 +103,7 @@ var _ Sink = (*Writer)(nil)
 type knownLetter struct {
 	dev, ino uint64 // its file
 	at       int64
-	size     int // with the line feed
+	line     [12]byte // the letter's id for people
 	id       [2]uint64
 	step     bool  // a step's, not a sink's
 	split    int32 // in Writer.splits
@@ -133,6 +134,7 @@ func Open(path string, committed Mark, o Options) (*Writer, error) {
 		}
 	}
 	w.committed = m
+	defer func() { w.lines = nil }()
 	if err := w.older(m); err != nil {
 		return nil, err
 	}
@@ -297,6 +299,7 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 	limit, passed := w.o.MaxIDs, w.o.Passed
 	if w.known == nil {
 		w.known = map[[2]uint64]uint64{}
+		w.lines = map[[12]byte][2]uint64{}
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), 64<<10)
 	var line []byte
@@ -321,7 +324,13 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 			Step, Sink, Split    string
 			Epoch, Offset, Index int64
 		}
+		if gone, ok := voidedID(line); ok {
+			delete(w.known, w.lines[gone])
+			delete(w.lines, gone)
+			line = line[:0]
+		}
 		switch {
+		case len(line) == 0:
 		case len(line) > maxLine || len(w.known) >= limit:
 			skipped++
 		case json.Unmarshal(line, &l) != nil || l.Step == "" && l.Sink == "": // someone else's line
@@ -333,7 +342,8 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
 			if _, twice := w.known[id]; !twice {
 				w.known[id] = 0
-				w.order = append(w.order, knownLetter{dev, ino, at, len(line), id, l.Sink == "", w.split(l.Split), l.Epoch, pos})
+				w.lines[lineID(line)] = id
+				w.order = append(w.order, knownLetter{dev, ino, at, lineID(line), id, l.Sink == "", w.split(l.Split), l.Epoch, pos})
 			}
 		}
 		at += size

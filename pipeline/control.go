@@ -97,16 +97,6 @@ func (r *Runner) Started() bool {
 	return true
 }
 
-// SinksStarted tells whether each sink has started, one that is tried again not.
-func (r *Runner) SinksStarted() bool {
-	for _, c := range r.caches {
-		if !c.Status().Started {
-			return false
-		}
-	}
-	return true
-}
-
 // LastCheckpoint is when this run last committed one; zero before the first.
 func (r *Runner) LastCheckpoint() time.Time {
 	r.ledger.mu.Lock()

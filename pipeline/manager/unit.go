@@ -199,13 +199,8 @@ func (u *unit) loop() {
 		if u.run != nil {
 			ended = u.run.done
 		}
-		var again <-chan time.Time
-		if !u.letGo() {
-			again = time.After(100 * time.Millisecond)
-		}
 		select {
 		case <-u.wake:
-		case <-again:
 		case err := <-ended:
 			u.ended(err)
 		case <-u.retry.C:
@@ -334,12 +329,6 @@ func (u *unit) ready() {
 // start runs v from the committed state.
 func (u *unit) start(v *version) error {
 	names := append([]string{"pipeline " + v.name}, v.outputs...)
-	// A file that the version before wrote is in the committed state until the new run's sink has started: see letGo.
-	for _, n := range u.names {
-		if !strings.HasPrefix(n, "pipeline ") && !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
 	if u.from != "" && u.from != v.name {
 		names = append(names, "pipeline "+u.from)
 	}
@@ -376,23 +365,6 @@ func (u *unit) start(v *version) error {
 	})
 	go func() { n.done <- r.Run(ctx) }()
 	return nil
-}
-
-// letGo gives up the files that only the version before wrote, once the run's sinks have started and taken them out of the
-// committed state. It tells whether that is done.
-func (u *unit) letGo() bool {
-	if u.run == nil && !u.finished {
-		return true
-	}
-	names := append([]string{"pipeline " + u.current.name}, u.current.outputs...)
-	if !slices.ContainsFunc(u.names, func(n string) bool { return !slices.Contains(names, n) }) {
-		return true
-	}
-	if u.run != nil && !u.run.r.SinksStarted() {
-		return false
-	}
-	u.claim(names...)
-	return true
 }
 
 // move gives the state and the dead letters the file's new name. It can be done again after a crash.

@@ -21,7 +21,7 @@ func init() {
 			Details: "The path may be a template: `out-%{host}-%{+yyyy-MM-dd}.json`. A record's values can't lead out of the folder that the " +
 				"template names: a value with a slash in it, `.` or `..` as a whole name, or an empty name makes the record a dead letter.\n\n" +
 				"Rows are written exactly once in effect: the file's length is part of each checkpoint, and a start cuts off what came after the last one. " +
-				"For that rsetl must be the only one that writes, and the file must not be moved between a checkpoint and a crash; a file that " +
+				"When the path is changed in the pipeline's file, the file that was written is left as it is. For that rsetl must be the only one that writes, and the file must not be moved between a checkpoint and a crash; a file that " +
 				"was moved or truncated by another program is followed: writing goes on in a new file of that name, or at its new end.\n\n" +
 				"CSV has one header line per file. A field is quoted where it must be; NULL is empty and an empty text is `\"\"`.",
 			Example: "file: {path: /var/lib/rsetl/out.json, rotate: {size: 100MiB, keep: 5}}",
@@ -103,7 +103,7 @@ func (c *Config) Declare(d *steps.Decl) {
 func (c *Config) Build(b *steps.Build) (sinks.Sink, error) {
 	s := &Sink{
 		csv: c.Format == "csv", overwrite: c.Mode == "overwrite", rotate: c.Rotate,
-		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{}, letGo: map[string]bool{},
+		files: map[string]*file{}, committed: map[string]saved{}, overwritten: map[string]bool{},
 		maxOpen: min(128, limits.OpenFiles()/4), maxKnown: 4096, fsync: (*os.File).Sync, now: b.Now, log: b.Log,
 	}
 	if path, ok := c.ConstPath(); ok {

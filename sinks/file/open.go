@@ -91,8 +91,6 @@ func (t *tail) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-var errLocked = errors.New("is being written by another sink or process (it holds the lock)")
-
 var errNotRegular = errors.New("not a regular file; the stdout sink writes to the terminal or a pipe")
 
 // openFile opens a file, and takes the lock that keeps other sinks away.
@@ -134,7 +132,7 @@ func openFile(path string, create bool) (h *os.File, id identity, size int64, er
 		return h, id, 0, fmt.Errorf("%s: %w", path, errNotRegular)
 	}
 	if err = unix.Flock(int(h.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return h, id, 0, fmt.Errorf("%s %w; give each sink a path of its own", path, errLocked)
+		return h, id, 0, fmt.Errorf("%s is being written by another sink or process (it holds the lock); give each sink a path of its own", path)
 	}
 	// Some network file systems have no locks: go on without.
 	id, err = identify(h)

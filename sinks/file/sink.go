@@ -50,7 +50,7 @@ type Sink struct {
 	marked      map[string]saved // what Mark returned; nil where nothing changed
 	touched     []*file          // by the chunk at hand
 	bad         map[string]string
-	letGo       map[string]bool // committed files that the pipeline's path no longer means: the next commit drops them
+	letGo       bool            // there are committed files that the path no longer means: the next commit drops them
 	overwritten map[string]bool // files that were emptied for mode overwrite
 	fresh       bool            // nothing was committed yet: mode overwrite acts
 	clock       uint64          // counts uses of files
@@ -167,9 +167,7 @@ func (s *Sink) Start(ctx context.Context, env *sinks.Env) error {
 		}
 		for _, was := range st.Files {
 			if s.abandoned(was.Path) {
-				if err := s.abandon(was); err != nil {
-					return err
-				}
+				s.abandon(was)
 				continue
 			}
 			s.committed[was.Path] = was
@@ -193,26 +191,14 @@ func (s *Sink) abandoned(path string) bool {
 	return s.layout.check(path) != ""
 }
 
-// abandon cuts a file that the pipeline's path no longer means to its committed length, since what is behind it comes again, elsewhere.
-// That happens once, and the commit that ends it comes before the start does: the file may be another pipeline's by then, and its rows
-// stand behind that length.
-func (s *Sink) abandon(was saved) error {
-	if s.letGo[was.Path] {
-		return nil
+// abandon gives up a file that the pipeline's path no longer means. It isn't cut: what is behind the committed length may be another
+// pipeline's by now.
+func (s *Sink) abandon(was saved) {
+	s.letGo = true
+	if st, err := os.Stat(was.Path); err == nil && st.Size() > was.Len && was.at(was.Path) {
+		s.log.Warn("an output file that the path no longer means is longer than at the last checkpoint: rows behind that come again at the new path",
+			"path", was.Path, "length", was.Len, "found", st.Size())
 	}
-	err := s.resume(was)
-	if f := s.files[was.Path]; f != nil {
-		delete(s.files, was.Path)
-		err = errors.Join(err, s.close(f))
-	}
-	if errors.Is(err, errLocked) {
-		s.log.Warn("an output file is another's now; it is left as it is", "path", was.Path, "length", was.Len)
-		err = nil
-	}
-	if err == nil {
-		s.letGo[was.Path] = true
-	}
-	return err
 }
 
 // resume takes up a committed file where it still is what was committed.
@@ -405,7 +391,7 @@ func (s *Sink) drop(f *file) error {
 }
 
 // Ready tells whether no file waits for a commit, be it a new one or one that is no longer the sink's.
-func (s *Sink) Ready() bool { return len(s.pending) == 0 && len(s.letGo) == 0 }
+func (s *Sink) Ready() bool { return len(s.pending) == 0 && !s.letGo }
 
 // Prepare gives the committed files as they were committed, and the new ones.
 func (s *Sink) Prepare(context.Context) ([]byte, error) {
@@ -435,7 +421,7 @@ func (s *Sink) Prepared(context.Context) error {
 		s.committed[f.path] = f.save()
 	}
 	s.pending = s.pending[:0]
-	clear(s.letGo)
+	s.letGo = false
 	return nil
 }
 

@@ -544,7 +544,7 @@ func TestTwoSinksOnOneFile(t *testing.T) {
 	s.Stop(context.Background())
 }
 
-// TestPathChanged: a file that the pipeline's path no longer means is cut once. From the next commit on it may be another pipeline's.
+// TestPathChanged: a file that the pipeline's path no longer means is left as it is: it may be another pipeline's.
 func TestPathChanged(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, first string }{
 		"constant":     {"{path: %s/x}", "{path: %s/y}", "x"},
@@ -562,15 +562,18 @@ func TestPathChanged(t *testing.T) {
 			r.deliver(one("a"))
 			r.crash()
 			r.config = fmt.Sprintf(c.to, dir)
+			between := newRig(t, "{path: "+first+"}", "v")
+			between.start()
+			between.deliver(one("x"))
+			between.crash()
 			r.start()
-			r.holds(first, "{\"v\":\"a\"}\n")
 			r.deliver(one("b"))
 			r.crash()
 			other := newRig(t, "{path: "+first+"}", "v")
 			other.start()
 			other.deliver(one("c"))
 			other.crash()
-			want := "{\"v\":\"a\"}\n{\"v\":\"c\"}\n"
+			want := "{\"v\":\"a\"}\n{\"v\":\"a\"}\n{\"v\":\"x\"}\n{\"v\":\"c\"}\n"
 			r.start()
 			r.crash()
 			r.holds(first, want)
