@@ -85,6 +85,9 @@ func (k *Kept) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 		c.Errs.Hide(p.Passwd)
 	}
 	r.where = fmt.Sprintf("%s/%s", p.Addr, p.DBName)
+	if r.Prefix != "rsetl_" {
+		r.where += " (" + r.Prefix + ")"
+	}
 }
 
 // JSONSchema is how it appears in the schema.

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rsetl/rsetl/deadletter"
-	"github.com/rsetl/rsetl/pipeline"
 	"github.com/rsetl/rsetl/pipeline/manager"
 	"github.com/rsetl/rsetl/server"
 )
@@ -47,7 +46,7 @@ func (a *app) cmdDeadList() *cobra.Command {
 		Example: "  rsetl dead list web-errors --limit 5\n  rsetl dead list web-errors --sink mysql --reason 'too long' --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := t.dead(cmd.Context(), args[0], &f, limit)
+			d, err := a.dead(cmd.Context(), &t, args[0], &f, limit)
 			if err != nil {
 				return failed(err)
 			}
@@ -85,30 +84,23 @@ func (a *app) cmdDeadList() *cobra.Command {
 	return c
 }
 
-// dead reads a pipeline's letters, from the daemon, or from the state directory where none runs.
-func (t *target) dead(ctx context.Context, name string, f *deadletter.Filter, limit int) (d server.Dead, err error) {
-	store, err := t.offline()
-	if err != nil {
-		return d, err
-	}
-	if store == nil {
+// dead reads a pipeline's letters, from the daemon, or from the state directory where none runs. The store stays closed then: a daemon
+// may be starting on it.
+func (a *app) dead(ctx context.Context, t *target, name string, f *deadletter.Filter, limit int) (d server.Dead, err error) {
+	if !t.noDaemon() {
 		cl, err := t.client()
 		if err != nil {
 			return d, err
 		}
 		return cl.Dead(ctx, name, f, limit)
 	}
-	defer store.Close()
 	name = fullName(name)
 	path := manager.Letters(t.StateDir, name)
 	if all, err := deadletter.Segments(path); err != nil || len(all) == 0 {
 		return d, errors.Join(err, fmt.Errorf("no daemon runs on %s, and %s has no letters at %s; where its `dead_letter` names another path, they are there", t.StateDir, name, path))
 	}
-	done, err := pipeline.Replayed(ctx, store, name)
-	if err != nil {
-		return d, err
-	}
-	d.Letters, d.Total, err = manager.ReadDead(path, done, f, min(limit, 10_000))
+	fmt.Fprintf(a.err, "no daemon runs on %s: which letters were replayed is not shown\n", t.StateDir)
+	d.Letters, d.Total, err = manager.ReadDead(path, nil, f, min(limit, 10_000))
 	return d, err
 }
 
@@ -157,7 +149,7 @@ func (a *app) cmdDeadShow() *cobra.Command {
 			if err := checkIDs(args[1:]); err != nil {
 				return err
 			}
-			d, err := t.dead(cmd.Context(), args[0], &deadletter.Filter{IDs: args[1:]}, 1000)
+			d, err := a.dead(cmd.Context(), &t, args[0], &deadletter.Filter{IDs: args[1:]}, 1000)
 			if err != nil {
 				return failed(err)
 			}

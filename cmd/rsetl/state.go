@@ -27,12 +27,18 @@ func (a *app) cmdState() *cobra.Command {
 	return c
 }
 
+// noDaemon tells whether no daemon is meant that has said where it listens.
+func (t *target) noDaemon() bool {
+	if t.Addr != "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(t.StateDir, "listen"))
+	return err != nil
+}
+
 // offline opens the state directory where no daemon runs on it; nil where one does.
 func (t *target) offline() (*pebble.Store, error) {
-	if t.Addr != "" {
-		return nil, nil
-	}
-	if _, err := os.Stat(filepath.Join(t.StateDir, "listen")); err == nil {
+	if !t.noDaemon() {
 		return nil, nil
 	}
 	if _, err := os.Stat(t.StateDir); err != nil {

@@ -114,12 +114,36 @@ func TestRemoteIsEmpty(t *testing.T) {
 	q.add("in/a.log", "two\n")
 	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
 	q.rows(out, "one", "two")
+	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"', prefix: other_}}\n"))
+	q.until("a refusal", func() bool { r := q.status("default/a").Rejected; return r != nil && strings.Contains(r.Error, "its state is in the database") })
+	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
+	q.until("the former version", func() bool { s := q.status("default/a"); return s.Rejected == nil && s.State == Running })
+	q.stop()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("DROP VIEW rsetl_windows"); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"splits", "parts", "outbox", "targets", "keyed", "pipelines", "format"} {
+		if _, err := db.Exec("DROP TABLE rsetl_" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	q.start()
+	q.until("a refusal", func() bool { return strings.Contains(q.status("default/a").Error, "has none of it any more") })
+	if _, err := q.m.Reset(t.Context(), "default/a", pipeline.Reset{All: true}); err != nil {
+		t.Fatal(err)
+	}
+	q.rows(out, "one", "two", "one", "two")
 	q.remove("conf.d/a.yaml")
 	q.until("gone", func() bool { _, err := q.m.Get("default/a"); return err != nil })
 	if err := q.m.Remove(t.Context(), "default/a"); err != nil {
 		t.Fatal(err)
 	}
 	q.write("conf.d/a.yaml", q.pipe("a", out, ""))
-	q.rows(out, "one", "two", "one", "two")
+	q.rows(out, "one", "two", "one", "two", "one", "two")
 	q.stop()
 }

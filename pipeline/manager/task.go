@@ -152,6 +152,10 @@ func (m *Manager) Reset(ctx context.Context, name string, r pipeline.Reset) (n i
 		if again.err != nil {
 			return again.err
 		}
+		if r.All {
+			n, err = pipeline.ForgetAll(ctx, plan, m.stores)
+			return err
+		}
 		store, err := pipeline.StoreOf(ctx, plan, m.stores)
 		if err != nil {
 			return err

@@ -382,6 +382,9 @@ func (u *unit) move(ctx context.Context, to string) error {
 		}
 		u.log().Info("the file was renamed; its state moved along", "from", from, "to", to)
 	}
+	if err := pipeline.Release(ctx, u.store, from); err != nil {
+		u.log().Warn("the former name could not be given up; other instances may have it when the lease ends", "name", from, "err", err)
+	}
 	if u.store != u.m.o.Store { // there is a note of where the state is, under the old name
 		if s, err := u.m.o.Store.Load(ctx, from); err == nil && pipeline.Elsewhere(s) != "" {
 			if err := u.m.o.Store.Remove(ctx, from); err != nil {
@@ -615,6 +618,13 @@ func (u *unit) status(splits bool) Status {
 		s.SourceErrors = n.r.SourceErrors()
 	} else if last != nil {
 		s.Report, s.known = *last, true
+	}
+	if n == nil && splits {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		if snap, err := u.storeNow().Load(ctx, s.Pipeline); err == nil {
+			s.Splits = pipeline.CommittedPositions(snap)
+		}
+		cancel()
 	}
 	if !at.IsZero() {
 		s.LastCheckpoint = new(at.UTC())

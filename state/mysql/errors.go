@@ -25,6 +25,7 @@ const (
 	erTableAccess    = 1142
 	erColumnAccess   = 1143
 	erNoSuchTable    = 1146
+	erTableExists    = 1050
 	erPacketTooLarge = 1153
 	erNetRead        = 1158 // to 1161: the server's view of a broken connection
 	erNetWrite       = 1161

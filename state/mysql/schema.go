@@ -52,7 +52,7 @@ func (t *tables) definitions() []string {
 }
 
 func (t *tables) view() string {
-	return "CREATE OR REPLACE SQL SECURITY INVOKER VIEW " + t.windows + " AS SELECT CONVERT(p.name USING utf8mb4) AS pipeline, CONVERT(k.stage USING utf8mb4) AS `window`, " +
+	return "CREATE SQL SECURITY INVOKER VIEW " + t.windows + " AS SELECT CONVERT(p.name USING utf8mb4) AS pipeline, CONVERT(k.stage USING utf8mb4) AS `window`, " +
 		"k.group_key, k.window_start, k.window_end, k.firing, k.version, k.aggregates, s.positions " +
 		"FROM " + t.keyed + " k JOIN " + t.pipelines + " p ON p.id = k.pipeline LEFT JOIN (" +
 		"SELECT pipeline, JSON_OBJECTAGG(CONVERT(split USING utf8mb4), JSON_OBJECT('offset', `position`, 'index', position_index)) AS positions " +
@@ -98,7 +98,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	if there[s.name.windows] == "" {
-		if _, err := s.db.ExecContext(ctx, s.name.view()); err != nil { // it is for people only
+		if _, err := s.db.ExecContext(ctx, s.name.view()); err != nil && number(err) != erTableExists { // it is for people only
 			s.o.Log.Warn("the view of windows can't be made; the state store does without it", "view", s.name.windows, "err", s.wrap("make the view", err))
 		}
 	}
