@@ -115,7 +115,10 @@ func TestRemoteIsEmpty(t *testing.T) {
 	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
 	q.rows(out, "one", "two")
 	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"', prefix: other_}}\n"))
-	q.until("a refusal", func() bool { r := q.status("default/a").Rejected; return r != nil && strings.Contains(r.Error, "its state is in the database") })
+	q.until("a refusal", func() bool {
+		r := q.status("default/a").Rejected
+		return r != nil && strings.Contains(r.Error, "its state is in the database")
+	})
 	q.write("conf.d/a.yaml", q.pipe("a", out, "state: {remote: {dsn: '"+dsn+"'}}\n"))
 	q.until("the former version", func() bool { s := q.status("default/a"); return s.Rejected == nil && s.State == Running })
 	q.stop()
