@@ -34,6 +34,8 @@ type fleet struct {
 	procs map[int]*process
 	ends  atomic.Int64
 	logs  []string
+	all   []*process // that were ever started, and which instances they are
+	names []int
 	over  bool
 }
 
@@ -46,6 +48,8 @@ func (f *fleet) start(i int) {
 func (f *fleet) startLocked(i int) {
 	p := start(f.t, filepath.Join(f.dir, fmt.Sprint("i", i)), f.yaml(i))
 	f.procs[i] = p
+	f.all = append(f.all, p)
+	f.names = append(f.names, i)
 	go func() {
 		<-p.done
 		f.mu.Lock()
@@ -301,8 +305,12 @@ func (f *fleet) show() {
 	if !f.t.Failed() {
 		return
 	}
-	for i, p := range f.procs {
-		f.t.Logf("instance %d:\n%s", i, tail(p.output(), 40))
+	for n, p := range f.all {
+		for _, line := range strings.Split(p.output(), "\n") {
+			if strings.Contains(line, "epoch") || strings.Contains(line, "WARN") || strings.Contains(line, "given up") {
+				f.t.Logf("instance %d, start %d: %s", f.names[n], n, line)
+			}
+		}
 	}
 }
 
