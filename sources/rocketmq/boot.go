@@ -19,8 +19,9 @@ type boot struct {
 // members, or those that take it, tell it better ones.
 const fresh = time.Minute
 
-// startTime is how long a broker may answer with system errors, since it has no figures yet; it is about a second.
-const startTime = 10 * time.Second
+// startTime is how long a broker may answer with system errors, since it has no figures yet; it is about a second, more where the machine
+// is busy. Until it has told, an offset that it forgot would be taken for a reset.
+const startTime = fresh
 
 // boot asks the broker once for each connection. It is to be called after the offset was asked for, so that an offset that
 // was forgotten never comes with the run before.

@@ -246,10 +246,11 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 	q.mu.Lock()
 	q.sent, q.committed, q.end, q.told, q.boot, q.reset = from, from, next, -1, now.id, false
 	q.target = next
+	everyone := !has && start == first && (s.cfg.Start == "first" || s.cfg.Start == "" && s.once)
 	switch {
 	case has:
 		q.told = at
-	case start == first: // as good as told, see below
+	case everyone: // as good as told, see below
 		q.told = start
 	}
 	q.recent, q.marks = q.recent[:0], nil
@@ -266,9 +267,9 @@ func (s *Source) acquire(ctx context.Context, q *queue) error {
 		s.out.Lost(q.split, gone, fmt.Sprintf("%d messages were removed by the broker before they were read (the number stands for bytes)", gone))
 	}
 	lost := has && known && start == own && at < own
-	// So that another instance that takes the queue begins here too, though no message comes before. At the first offset it would anyway:
-	// a busy broker may carry such a request out seconds later, and set back what others have committed meanwhile.
-	if !has && start != first || lost {
+	// So that another instance that takes the queue begins here too, though no message comes before. Where it would anyway nothing is told: a
+	// busy broker may carry such a request out seconds later, and set back what others have committed meanwhile.
+	if !has && !everyone || lost {
 		err := s.retry(ctx, q, func(addr string) error { return s.client.SetOffset(ctx, addr, s.cfg.Group, q.Queue, start) })
 		if err != nil {
 			return err
