@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/rsetl/rsetl/internal/rocketmq"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/state"
 )
@@ -115,13 +116,15 @@ func (s *Source) tell(ctx context.Context, q *queue, again bool) error {
 	if err != nil {
 		return err
 	}
+	// A broker that can't tell its start yet has just started: what is behind there is forgotten, and told now.
 	boot, err := s.boot(ctx, addr)
-	if err != nil {
+	starting := rocketmq.IsCode(err, rocketmq.SystemError)
+	if err != nil && !starting {
 		return err
 	}
 	q.mu.Lock()
 	to := q.committed
-	forgot := boot.id != q.boot
+	forgot := starting || boot.id != q.boot
 	foreign := has && at != q.told && at != to && (at > to || at < q.recent[0] && !forgot)
 	if foreign {
 		q.told = to // nothing is told until the queue is taken anew
@@ -137,7 +140,10 @@ func (s *Source) tell(ctx context.Context, q *queue, again bool) error {
 		return err
 	}
 	q.mu.Lock()
-	q.told, q.boot = to, boot.id
+	q.told = to
+	if !starting {
+		q.boot = boot.id
+	}
 	q.mu.Unlock()
 	return nil
 }
