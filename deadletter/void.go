@@ -42,7 +42,7 @@ func (w *Writer) Void(passed func(split string, epoch int64, pos record.Position
 	w.mu.Lock()
 	n := 0
 	for _, l := range w.order {
-		if at, ok := w.known[l.id]; ok && at == 0 && l.step && passed(w.splits[l.split], l.epoch, l.pos) {
+		if at, ok := w.known[l.id]; ok && at == 0 && l.step && passed(l.split.Value(), l.epoch, l.pos) {
 			w.buf = append(append(w.buf, voidBegin...), hex.EncodeToString(l.line[:])...)
 			w.buf = append(w.buf, '"', '}', '\n')
 			delete(w.known, l.id)
@@ -55,18 +55,4 @@ func (w *Writer) Void(passed func(split string, epoch int64, pos record.Position
 	}
 	w.log.Info("dead letters from before the start are void: their records came again and did not fail", "path", w.path, "letters", n)
 	return w.Sync()
-}
-
-// split gives a split's number among those of known letters.
-func (w *Writer) split(id string) int32 {
-	n, ok := w.numbers[id]
-	if !ok {
-		if w.numbers == nil {
-			w.numbers = map[string]int32{}
-		}
-		n = int32(len(w.splits))
-		w.numbers[id] = n
-		w.splits = append(w.splits, id)
-	}
-	return n
 }

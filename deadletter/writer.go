@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/rsetl/rsetl/record"
 )
@@ -77,12 +78,10 @@ type Writer struct {
 	dirSync           bool   // the file is new, its folder is not synced yet
 	buf               []byte // letters to be written
 	count             int64
-	segment           mark                 // the end of the newest segment
-	behind            []Segment            // segments that were read at start
-	known             map[[2]uint64]uint64 // ids of letters behind the mark: 0, or the value of marks when it came again
-	order             []knownLetter        // the known ones as they stand in the file; up to the first that has not come again yet
-	splits            []string             // of the known ones
-	numbers           map[string]int32
+	segment           mark                   // the end of the newest segment
+	behind            []Segment              // segments that were read at start
+	known             map[[2]uint64]uint64   // ids of letters behind the mark: 0, or the value of marks when it came again
+	order             []knownLetter          // the known ones as they stand in the file; up to the first that has not come again yet
 	lines             map[[12]byte][2]uint64 // while the file is read at start: the known ones by line
 	matched           int
 	marks             uint64
@@ -105,8 +104,8 @@ type knownLetter struct {
 	at       int64
 	line     [12]byte // the letter's id for people
 	id       [2]uint64
-	step     bool  // a step's, not a sink's
-	split    int32 // in Writer.splits
+	step     bool // a step's, not a sink's
+	split    unique.Handle[string]
 	epoch    int64
 	pos      record.Position
 }
@@ -341,9 +340,10 @@ func (w *Writer) remember(f *os.File, dev, ino uint64, from, to int64) error {
 			}
 			id := w.id(l.Step, l.Sink, l.Split, l.Epoch, pos)
 			if _, twice := w.known[id]; !twice {
+				own := lineID(line)
 				w.known[id] = 0
-				w.lines[lineID(line)] = id
-				w.order = append(w.order, knownLetter{dev, ino, at, lineID(line), id, l.Sink == "", w.split(l.Split), l.Epoch, pos})
+				w.lines[own] = id
+				w.order = append(w.order, knownLetter{dev, ino, at, own, id, l.Sink == "", unique.Make(l.Split), l.Epoch, pos})
 			}
 		}
 		at += size
