@@ -28,5 +28,13 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("pipeline %s is run by the instance %s", e.Pipeline, e.Owner)
 }
 
+// askEvery is how often one that stands by asks for the pipeline, where the lease doesn't end sooner.
+const askEvery = time.Second
+
+// Again is in how long to ask once more.
+func (e *HeldError) Again() time.Duration {
+	return min(max(time.Until(e.Until), 0)+50*time.Millisecond, askEvery)
+}
+
 // ErrLost: the process no longer has the pipeline that it wants to commit for.
 var ErrLost = errors.New("the pipeline's lease is lost: another instance may run it")

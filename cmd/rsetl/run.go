@@ -143,7 +143,7 @@ func (a *app) runner(ctx context.Context, p *pipeline.Plan, all *stores.Stores, 
 		select {
 		case <-ctx.Done():
 			return nil, nil
-		case <-time.After(min(max(time.Until(held.Until), 0)+50*time.Millisecond, time.Second)):
+		case <-time.After(held.Again()):
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/rsetl/rsetl/state"
 )
 
-// standbyTry is how often an instance that stands by asks for the pipeline, where the lease doesn't end sooner.
-const standbyTry = time.Second
+// pausedTry is how often a paused instance that stands by looks whether it is to go on.
+const pausedTry = time.Second
 
 // lookEvery is how often an instance that stands by reads what the other one has committed, for its status.
 const lookEvery = 5 * time.Second
@@ -37,8 +37,7 @@ func held(err error) bool {
 func (u *unit) standby(err error) {
 	var h *state.HeldError
 	errors.As(err, &h)
-	d := min(max(time.Until(h.Until), 0)+50*time.Millisecond, standbyTry)
-	u.retry.Reset(d)
+	u.retry.Reset(h.Again())
 	told := u.standsBy()
 	if now := time.Now(); !told || now.Sub(u.looked) > lookEvery {
 		u.looked = now

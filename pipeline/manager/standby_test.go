@@ -48,7 +48,7 @@ func TestStandby(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dsns.Close()
-	for end := time.Now().Add(2 * standbyTry); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(2 * pausedTry); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var n int
 		if err := dsns.QueryRow("SELECT COUNT(*) FROM rsetl_pipelines WHERE lease_until > UTC_TIMESTAMP(6)").Scan(&n); err != nil || n > 0 {
 			t.Fatalf("one that is paused has taken the pipeline: %d %v", n, err)

@@ -206,7 +206,7 @@ func (u *unit) loop() {
 		case <-u.retry.C:
 			waits := u.standsBy()
 			if waits && u.pausedNow() { // a pause is for what runs here: others may have the pipeline
-				u.retry.Reset(standbyTry)
+				u.retry.Reset(pausedTry)
 				continue
 			}
 			if !waits {

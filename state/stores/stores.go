@@ -4,9 +4,7 @@ package stores
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 type Stores struct {
 	local state.Store
 	log   *slog.Logger
-	owner string
 
 	mu   sync.Mutex
 	open map[place]*mysql.Store
@@ -31,11 +28,7 @@ type place struct {
 
 // New gives the stores beside the local one, which stays its caller's.
 func New(local state.Store, log *slog.Logger) *Stores {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "unknown host"
-	}
-	return &Stores{local: local, log: log, owner: fmt.Sprintf("%s:%d", host, os.Getpid()), open: map[place]*mysql.Store{}}
+	return &Stores{local: local, log: log, open: map[place]*mysql.Store{}}
 }
 
 // Local is the state directory's.
@@ -49,7 +42,7 @@ func (s *Stores) Remote(ctx context.Context, dsn, prefix string, lease time.Dura
 	if st := s.open[at]; st != nil {
 		return st, nil
 	}
-	st, err := mysql.Open(ctx, mysql.Options{DSN: dsn, Prefix: prefix, Lease: lease, Owner: s.owner, Log: s.log})
+	st, err := mysql.Open(ctx, mysql.Options{DSN: dsn, Prefix: prefix, Lease: lease, Log: s.log})
 	if err != nil {
 		return nil, err
 	}
