@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	driver "github.com/go-sql-driver/mysql"
 	"gopkg.in/yaml.v3"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 )
 
 // Kept is `state:`, where a pipeline's positions, counts, windows and outbox are.
@@ -73,13 +73,12 @@ func (k *Kept) UnmarshalConfig(c *config.Context, n *yaml.Node) {
 	if r.DSN.Unknown {
 		return
 	}
-	p, err := driver.ParseDSN(r.DSN.Value)
-	switch {
-	case err != nil:
-		c.Errorf(r.DSN.Node, "not a DSN (%v); write user:password@tcp(host:3306)/database", err)
+	p, why := mysqlconn.Check(r.DSN.Value)
+	if why != "" {
+		c.Errorf(r.DSN.Node, "%s", why)
+	}
+	if p == nil {
 		return
-	case p.DBName == "":
-		c.Errorf(r.DSN.Node, "the DSN names no database: add it after the slash, as in user:password@tcp(host:3306)/database")
 	}
 	if p.Passwd != "" {
 		c.Errs.Hide(p.Passwd)

@@ -5,12 +5,12 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
 	mysql "github.com/go-sql-driver/mysql"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -38,25 +38,16 @@ const (
 	erIdle           = 4031
 )
 
-func number(err error) uint16 {
-	var e *mysql.MySQLError
-	if errors.As(err, &e) {
-		return e.Number
-	}
-	return 0
-}
-
 // transient tells of failures that the same work, done again at once, may not meet: it was a deadlock's or a long lock's victim, or its
 // connection was lost.
 func transient(err error) bool {
-	switch n := number(err); {
+	switch n := mysqlconn.Number(err); {
 	case n == erLockDeadlock, n == erLockWait, n == erShutdown, n >= erNetRead && n <= erNetWrite, n == erKilled, n == erIdle:
 		return true
 	case n != 0, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return false
 	}
-	var n net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &n)
+	return mysqlconn.Broken(err)
 }
 
 // wrap adds where it was and what to do.
@@ -66,7 +57,7 @@ func (s *Store) wrap(what string, err error) error {
 	}
 	hint := ""
 	var n *net.OpError
-	switch number(err) {
+	switch mysqlconn.Number(err) {
 	case erAccessDenied:
 		hint = "; check user and password in the DSN"
 	case erDBAccess, erTableAccess, erColumnAccess, erSpecialAccess:

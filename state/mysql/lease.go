@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/state"
 )
 
@@ -203,7 +204,7 @@ func (s *Store) take(ctx context.Context, l *lease, last string) error {
 			}
 			_, err = s.beat.ExecContext(ctx, "INSERT INTO "+s.name.pipelines+" (name, owner, token, epoch, lease_until) VALUES (?, ?, ?, 1, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)",
 				[]byte(l.name), s.owner(), l.token, micros)
-			if number(err) == erDupEntry {
+			if mysqlconn.Number(err) == erDupEntry {
 				continue
 			}
 			if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -14,8 +13,8 @@ import (
 // checkNames refuses the names that every kind of store refuses, and those too long for the tables.
 func checkNames(names ...string) error {
 	for _, n := range names {
-		if n == "" || strings.IndexByte(n, 0) >= 0 {
-			return fmt.Errorf("%q can't be the name of a pipeline, stage or outbox target", n)
+		if err := state.CheckNames(n); err != nil {
+			return err
 		}
 		if len(n) > maxName {
 			return fmt.Errorf("the name %q is longer than the %d bytes that the state store has for it", n, maxName)
@@ -25,29 +24,8 @@ func checkNames(names ...string) error {
 }
 
 func checkCommit(p string, c *state.Commit) error {
-	if err := checkNames(p); err != nil {
+	if err := c.Check(p, checkNames); err != nil {
 		return err
-	}
-	for _, f := range c.Firings {
-		if err := checkNames(f.Target); err != nil {
-			return err
-		}
-		if f.Seq < 0 || f.Seq == math.MaxInt64 {
-			return fmt.Errorf("firing to %s: %d is no sequence number", f.Target, f.Seq)
-		}
-	}
-	for t := range c.Acked {
-		if err := checkNames(t); err != nil {
-			return err
-		}
-	}
-	for i := range c.State {
-		if i > 0 && c.State[i].Stage == c.State[i-1].Stage {
-			continue
-		}
-		if err := checkNames(c.State[i].Stage); err != nil {
-			return err
-		}
 	}
 	for n := range c.Parts {
 		if len(n) > maxName {

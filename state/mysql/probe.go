@@ -13,7 +13,7 @@ func Probe(ctx context.Context, o Options) error {
 		return err
 	}
 	o.DSN, o.Log = "", slog.New(slog.DiscardHandler)
-	connector, err := connect(cfg, o.Lease)
+	connector, err := connect(cfg, idle)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 )
 
 // format is the version of the tables. 0 stands while they are made.
@@ -98,7 +100,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	if there[s.name.windows] == "" {
-		if _, err := s.db.ExecContext(ctx, s.name.view()); err != nil && number(err) != erTableExists { // it is for people only
+		if _, err := s.db.ExecContext(ctx, s.name.view()); err != nil && mysqlconn.Number(err) != erTableExists { // it is for people only
 			s.o.Log.Warn("the view of windows can't be made; the state store does without it", "view", s.name.windows, "err", s.wrap("make the view", err))
 		}
 	}
@@ -114,9 +116,9 @@ func (s *Store) version(ctx context.Context) (version int, err error) {
 			return 0, &foreign{fmt.Sprintf("state store mysql %s: the tables %s* are of the format %d, this rsetl knows up to %d: install a newer one", s.addr, s.o.Prefix, version, format)}
 		case err == nil, errors.Is(err, stdsql.ErrNoRows):
 			return version, nil
-		case number(err) == erBadField:
+		case mysqlconn.Number(err) == erBadField:
 			return 0, s.notOurs(s.name.format)
-		case number(err) != erNoSuchTable:
+		case mysqlconn.Number(err) != erNoSuchTable:
 			return 0, s.wrap("read the tables' format", err)
 		}
 		there, err := s.found(ctx)

@@ -5,20 +5,19 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	mysql "github.com/go-sql-driver/mysql"
+
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 )
 
 // sqlMode refuses what doesn't fit, and takes backslashes for themselves, so that only quotes need two bytes in a statement.
 const sqlMode = "'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,NO_BACKSLASH_ESCAPES'"
 
 const (
-	dialTimeout  = 10 * time.Second
-	readTimeout  = time.Minute // above any wait for a lock
-	writeTimeout = time.Minute
-	lockWait     = 5 // seconds
+	readTimeout = time.Minute // above any wait for a lock
+	lockWait    = 5           // seconds
 )
 
 // idle is how long the server waits for a client with an open transaction before it ends it: one that is gone without a word, or
@@ -33,27 +32,9 @@ type connector struct {
 }
 
 func connect(from *mysql.Config, idle time.Duration) (driver.Connector, error) {
-	c := from.Clone()
-	if err := c.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+	c, err := mysqlconn.Session(from, sqlMode, readTimeout)
+	if err != nil {
 		return nil, errors.New("state store: the DSN's charset can't be set")
-	}
-	c.Collation = ""
-	c.Params = maps.Clone(c.Params)
-	if c.Params == nil {
-		c.Params = map[string]string{}
-	}
-	c.Params["sql_mode"], c.Params["time_zone"] = sqlMode, "'+00:00'"
-	c.ClientFoundRows, c.InterpolateParams, c.MultiStatements, c.ParseTime = true, true, false, false
-	c.MaxAllowedPacket = 0 // the server's
-	c.Logger = &mysql.NopLogger{}
-	if c.Timeout == 0 {
-		c.Timeout = dialTimeout
-	}
-	if c.ReadTimeout == 0 {
-		c.ReadTimeout = readTimeout
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = writeTimeout
 	}
 	inner, err := mysql.NewConnector(c)
 	if err != nil {

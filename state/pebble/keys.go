@@ -2,7 +2,6 @@ package pebble
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 )
 
@@ -38,16 +37,6 @@ func prefixEnd(p []byte) []byte {
 	for i := len(end) - 1; i >= 0; i-- {
 		if end[i]++; end[i] != 0 {
 			return end[:i+1]
-		}
-	}
-	return nil
-}
-
-// checkNames refuses names that would run into others' keys.
-func checkNames(names ...string) error {
-	for _, n := range names {
-		if n == "" || strings.IndexByte(n, 0) >= 0 {
-			return fmt.Errorf("%q can't be the name of a pipeline, stage or outbox target", n)
 		}
 	}
 	return nil

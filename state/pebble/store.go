@@ -59,7 +59,7 @@ func exists(db pebble.Reader, p string) (bool, error) {
 }
 
 func (s *Store) Load(ctx context.Context, p string) (snap *state.Snapshot, err error) {
-	if err := checkNames(p); err != nil {
+	if err := state.CheckNames(p); err != nil {
 		return nil, err
 	}
 	err = s.use(ctx, func(db *pebble.DB) error {
@@ -126,7 +126,7 @@ func load(db pebble.Reader, p string) (*state.Snapshot, error) {
 // Commit costs one synced write to the log. Where the disk fails in the middle of it, it returns an error and the
 // commit may be there as a whole after the store has been opened again; trying it again is harmless.
 func (s *Store) Commit(ctx context.Context, p string, c *state.Commit) error {
-	if err := checkCommit(p, c); err != nil {
+	if err := c.Check(p, state.CheckNames); err != nil {
 		return err
 	}
 	if err := s.room(c); err != nil {
@@ -169,31 +169,6 @@ func (s *Store) still() error {
 		return nil
 	}
 	return fmt.Errorf("%w: the state directory %s was removed or replaced while rsetl ran; what was delivered since its last commit will come again", state.ErrFailed, s.dir)
-}
-
-func checkCommit(p string, c *state.Commit) error {
-	if err := checkNames(p); err != nil {
-		return err
-	}
-	for _, f := range c.Firings {
-		if err := checkNames(f.Target); err != nil {
-			return err
-		}
-		if f.Seq < 0 || f.Seq == math.MaxInt64 {
-			return fmt.Errorf("firing to %s: %d is no sequence number", f.Target, f.Seq)
-		}
-	}
-	for t := range c.Acked {
-		if err := checkNames(t); err != nil {
-			return err
-		}
-	}
-	for _, kv := range c.State {
-		if err := checkNames(kv.Stage); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // room refuses a commit that the disk has no room for, before the database meets a full disk.
@@ -336,7 +311,7 @@ func fill(db *pebble.DB, b *pebble.Batch, p string, c *state.Commit) error {
 func lastOf(p []record.Position) []record.Position { return p[max(0, len(p)-state.Keep):] }
 
 func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit int) (out []state.Firing, err error) {
-	if err := checkNames(p, target); err != nil {
+	if err := state.CheckNames(p, target); err != nil {
 		return nil, err
 	}
 	if after == math.MaxInt64 {
@@ -372,7 +347,7 @@ func (s *Store) Outbox(ctx context.Context, p, target string, after int64, limit
 
 // Range gives f keys and values that are valid during the call. f must not call Close.
 func (s *Store) Range(ctx context.Context, p, stage string, prefix, after []byte, f func(key, value []byte) error) error {
-	if err := checkNames(p, stage); err != nil {
+	if err := state.CheckNames(p, stage); err != nil {
 		return err
 	}
 	callers := func(k, v []byte) error {
@@ -421,7 +396,7 @@ func (s *Store) Range(ctx context.Context, p, stage string, prefix, after []byte
 
 // Get gives f values that are valid during the call. f must not call Close.
 func (s *Store) Get(ctx context.Context, p, stage string, keys [][]byte, f func(i int, value []byte) error) error {
-	if err := checkNames(p, stage); err != nil {
+	if err := state.CheckNames(p, stage); err != nil {
 		return err
 	}
 	return s.use(ctx, func(db *pebble.DB) error {
@@ -500,7 +475,7 @@ func pipelineRange(p string) (from, to []byte) {
 }
 
 func (s *Store) Remove(ctx context.Context, p string) error {
-	if err := checkNames(p); err != nil {
+	if err := state.CheckNames(p); err != nil {
 		return err
 	}
 	return s.use(ctx, func(db *pebble.DB) error {
@@ -512,7 +487,7 @@ func (s *Store) Remove(ctx context.Context, p string) error {
 // Rename copies the state and then moves the name in one commit. A pipeline without state has nothing to
 // move. After an error the move may have happened where the disk failed: then the old name has no state.
 func (s *Store) Rename(ctx context.Context, from, to string) error {
-	if err := checkNames(from, to); err != nil {
+	if err := state.CheckNames(from, to); err != nil {
 		return err
 	}
 	if err := s.room(nil); err != nil {

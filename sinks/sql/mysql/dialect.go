@@ -11,6 +11,7 @@ import (
 	mysql "github.com/go-sql-driver/mysql"
 
 	"github.com/rsetl/rsetl/expr"
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sinks/sql"
@@ -56,42 +57,21 @@ const sqlMode = "'STRICT_ALL_TABLES,STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZE
 var sessionDefaults = map[string]string{"lock_wait_timeout": "60", "wait_timeout": "120"}
 
 const (
-	dialTimeout  = 10 * time.Second
-	readTimeout  = 5 * time.Minute // above any wait for a lock
-	writeTimeout = time.Minute
+	readTimeout = 5 * time.Minute // above any wait for a lock
 )
 
 // stmtBytes is where a statement ends: some hundred rows. Larger ones are slower, the server's caches hold these.
 const stmtBytes = 128_000
 
 func session(from *mysql.Config) (*mysql.Config, error) {
-	c := from.Clone()
-	if err := c.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+	c, err := mysqlconn.Session(from, sqlMode, readTimeout)
+	if err != nil {
 		return nil, err
 	}
-	c.Collation = ""
-	params := map[string]string{}
-	for k, v := range c.Params {
-		params[k] = v
-	}
-	params["sql_mode"], params["time_zone"] = sqlMode, "'+00:00'"
 	for k, v := range sessionDefaults {
-		if params[k] == "" {
-			params[k] = v
+		if c.Params[k] == "" {
+			c.Params[k] = v
 		}
-	}
-	c.Params = params
-	c.ClientFoundRows, c.InterpolateParams, c.MultiStatements, c.ParseTime = true, true, false, false
-	c.MaxAllowedPacket = 0 // the server's
-	c.Logger = &mysql.NopLogger{}
-	if c.Timeout == 0 {
-		c.Timeout = dialTimeout
-	}
-	if c.ReadTimeout == 0 {
-		c.ReadTimeout = readTimeout
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = writeTimeout
 	}
 	return c, nil
 }
@@ -156,7 +136,7 @@ func (d *dialect) Probe(ctx context.Context, t *sql.Table) error {
 	}
 	rows, err := d.conn.QueryContext(ctx, `SELECT * FROM `+quote(t.Options.Table)+` LIMIT 0`)
 	if err != nil {
-		if number(err) == erNoSuchTable && t.Options.CreateTable {
+		if mysqlconn.Number(err) == erNoSuchTable && t.Options.CreateTable {
 			return nil
 		}
 		return d.wrap("look at the table", err)
@@ -184,7 +164,7 @@ func (d *dialect) positions(ctx context.Context) error {
 	if err == nil {
 		return d.wrap("read rsetl_positions", errors.Join(rows.Err(), rows.Close()))
 	}
-	if number(err) != erNoSuchTable {
+	if mysqlconn.Number(err) != erNoSuchTable {
 		return d.wrap("read rsetl_positions", err)
 	}
 	_, err = d.conn.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS rsetl_positions ("+
@@ -305,7 +285,7 @@ func (d *dialect) planColumns(ctx context.Context) error {
 // configError makes what the server says about the plan's columns an error that ends the pipeline, where
 // trying again can't mend it.
 func (d *dialect) configError(err error) error {
-	switch n := number(err); {
+	switch n := mysqlconn.Number(err); {
 	case n == 0, n == erLockDeadlock, n == erLockWait, n == erTableAccess, n == erDBAccess, n == erSpecialAccess, n == erReadOnly:
 		return err
 	}
@@ -472,7 +452,7 @@ func (d *dialect) create(ctx context.Context, row *sql.Row) error {
 		defs = append(defs, "UNIQUE ("+d.keyList()+")")
 	}
 	err := d.ddl(ctx, `CREATE TABLE `+quote(o.Table)+` (`+strings.Join(defs, ", ")+`) ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE `+d.text)
-	if err != nil && number(err) != erTableExists {
+	if err != nil && mysqlconn.Number(err) != erTableExists {
 		return d.configError(err)
 	}
 	return d.readTable(ctx)
@@ -480,7 +460,7 @@ func (d *dialect) create(ctx context.Context, row *sql.Row) error {
 
 func (d *dialect) addColumn(ctx context.Context, name, typ string) error {
 	err := d.ddl(ctx, `ALTER TABLE `+quote(d.t.Options.Table)+` ADD COLUMN `+quote(name)+` `+typ)
-	if err != nil && number(err) != erDupFieldname {
+	if err != nil && mysqlconn.Number(err) != erDupFieldname {
 		return err
 	}
 	return d.readTable(ctx)

@@ -2,14 +2,12 @@ package mysql
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 
 	mysql "github.com/go-sql-driver/mysql"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/sinks"
 )
 
@@ -77,19 +75,9 @@ func refusal(err error) (reason string, ok bool) {
 	return "", false
 }
 
-func number(err error) uint16 {
-	var e *mysql.MySQLError
-	if errors.As(err, &e) {
-		return e.Number
-	}
-	return 0
-}
-
 // lost tells whether the connection is of no use any more.
 func lost(err error) bool {
-	var n net.Error
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, mysql.ErrInvalidConn) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &n) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return mysqlconn.Broken(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // wrap adds where it was and what to do.
@@ -98,7 +86,7 @@ func (d *dialect) wrap(what string, err error) error {
 		return nil
 	}
 	hint := ""
-	switch number(err) {
+	switch mysqlconn.Number(err) {
 	case erAccessDenied:
 		hint = "; check user and password in the DSN"
 	case erDBAccess, erTableAccess, erColumnAccess, erSpecialAccess:

@@ -7,6 +7,7 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 
 	"github.com/rsetl/rsetl/config"
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sinks/sql"
 	"github.com/rsetl/rsetl/steps"
@@ -51,13 +52,12 @@ func (c *Config) Declare(d *steps.Decl) {
 	if c.DSN.Unknown {
 		return
 	}
-	p, err := driver.ParseDSN(c.DSN.Value)
-	switch {
-	case err != nil:
-		d.Errorf(c.DSN.Node, "dsn", "not a DSN (%v); write user:password@tcp(host:3306)/database", err)
+	p, why := mysqlconn.Check(c.DSN.Value)
+	if why != "" {
+		d.Errorf(c.DSN.Node, "dsn", "%s", why)
+	}
+	if p == nil {
 		return
-	case p.DBName == "":
-		d.Errorf(c.DSN.Node, "dsn", "the DSN names no database: add it after the slash, as in user:password@tcp(host:3306)/database")
 	}
 	if p.Passwd != "" {
 		d.Errs.Hide(p.Passwd)

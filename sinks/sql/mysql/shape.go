@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks/sql"
 )
@@ -131,7 +132,7 @@ func (d *dialect) grow(ctx context.Context, r *sql.Row) error {
 		}
 		isKey := slices.ContainsFunc(o.Key, func(k string) bool { return strings.EqualFold(k, name) })
 		if err := d.addColumn(ctx, name, d.valueType(&r.Cells[i], isKey)); err != nil {
-			switch number(err) {
+			switch mysqlconn.Number(err) {
 			case 1059, 1166, 1117, 1118, 1300, 1103, 1064, 1110: // a name or a number of columns that can't be
 				return &sql.RowError{Reason: fmt.Sprintf("add column %.64q: %v", name, reason(err))}
 			}

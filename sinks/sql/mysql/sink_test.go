@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks"
 	"github.com/rsetl/rsetl/sinks/sinktest"
@@ -380,7 +381,7 @@ func TestLocked(t *testing.T) {
 	if (err == nil) == (r.Err == nil) {
 		t.Errorf("the other: %v, the sink: %v", err, r.Err)
 	}
-	if r.Err != nil && number(r.Err) != erLockDeadlock {
+	if r.Err != nil && mysqlconn.Number(r.Err) != erLockDeadlock {
 		t.Error(r.Err)
 	}
 	if r.Err != nil {

@@ -11,6 +11,7 @@ import (
 
 	mysql "github.com/go-sql-driver/mysql"
 
+	"github.com/rsetl/rsetl/internal/mysqlconn"
 	"github.com/rsetl/rsetl/record"
 	"github.com/rsetl/rsetl/sinks/sql"
 	"github.com/rsetl/rsetl/state"
@@ -79,7 +80,7 @@ func (t *tx) fail(what string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if n := number(err); n != erLockDeadlock && n != erLockWait {
+	if n := mysqlconn.Number(err); n != erLockDeadlock && n != erLockWait {
 		t.open = false
 		t.d.Close()
 	}
@@ -136,7 +137,7 @@ func (t *tx) advance(a *advance) error {
 	if !a.ok {
 		_, err := d.conn.ExecContext(t.ctx, `INSERT INTO rsetl_positions (pipeline, sink, split, epoch, pos, idx, recent, path) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			d.env.Pipeline, d.env.Name, split.ID, split.Epoch, a.to.Offset, a.to.Index, format(a.to), strings.ToValidUTF8(split.Path, "\uFFFD"))
-		if number(err) == erDupEntry {
+		if mysqlconn.Number(err) == erDupEntry {
 			return fmt.Errorf("split %s (%s): %w", split.ID, split.Path, sql.ErrFenced)
 		}
 		return t.fail("store the position", err)
